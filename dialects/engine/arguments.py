@@ -1,0 +1,575 @@
+"""JSON arguments while they stream.
+
+An `ArgumentReader` follows one JSON object on a tape and knows three things: whether it is well-formed so far, whether
+it is complete, and which top-level key is being written. Well-formed text passes through as `ToolArgDelta` events, the
+text of top-level strings decoded. Its states are methods, in the order of the grammar:
+
+    begin -> member -> string (a key) -> colon -> value -> string | scalar | nested member/element -> after_value -> ...
+
+`out` is the position up to which text has left. What a repair may still change stays behind it: a scalar until it is
+complete, a key and the comma before it until the colon, a closing quote until the token after it is confirmed, the last
+closing brace until the call ends. So the text that is out is never taken back. Faults whose repair is local and certain
+(raw control characters and invalid escapes in strings, Python's literals, a trailing comma, ...) are mended on the way;
+at any other the reader is `BROKEN`, and `finish` repairs the whole text and continues from what is out.
+"""
+
+import copy
+import json.decoder
+import re
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+
+import regex
+
+from dialects.engine.repair import (
+    MAX_DEPTH,
+    NUMBER,
+    continuation,
+    decode_string,
+    dump,
+    load,
+    repair,
+    too_many_digits,
+)
+from dialects.engine.tape import Pieces, Tape
+from dialects.events import Event, ToolArgDelta
+
+__all__ = [
+    "BROKEN",
+    "CANDIDATE",
+    "DONE",
+    "GOING",
+    "TOO_DEEP",
+    "ArgumentReader",
+    "Arguments",
+    "StringEnds",
+    "argument_events",
+]
+
+GOING: Final = "going"
+DONE: Final = "done"
+BROKEN: Final = "broken"
+TOO_DEEP: Final = "too deep"
+CANDIDATE: Final = "candidate"
+"""The cursor stands before a marker inside a string, which may be the real end of the call."""
+
+_LOW_SURROGATE_BEGUN = re.compile(r"(?:\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]{0,2})?)?)?|)\Z")
+scanstring: Callable[[str, int], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
+"""Decodes the JSON string whose first character stands at an index; the standard library's own, in C."""
+
+_HEX_BEGUN = re.compile(r"[0-9a-fA-F]{0,3}\Z")
+_HEX = re.compile(r"[0-9a-fA-F]{4}")
+_PLAIN_LITERALS = {"true", "false", "null"}
+_MENDED_LITERALS = {
+    "True": ("true", "python-literal"),
+    "False": ("false", "python-literal"),
+    "None": ("null", "python-literal"),
+    "NaN": ("null", "not-a-number"),
+    "Infinity": ("null", "not-a-number"),
+    "-Infinity": ("null", "not-a-number"),
+}
+
+State: TypeAlias = Callable[[], "State | None"]
+Skip: TypeAlias = Callable[[str, int], re.Match[str]]
+
+
+def skipping(pattern: str) -> Skip:
+    """The `match` method of a pattern that matches anywhere, if only the empty string."""
+    return cast("Skip", re.compile(pattern).match)
+
+
+_skip_space = skipping(r"[ \t\n\r]*+")
+_skip_control = skipping(r"[\x00-\x1f]*+")
+_skip_scalar = skipping(r"[^ \t\n\r,:\[\]{}\"<]*+")
+
+
+class Arguments(NamedTuple):
+    """A call's finished arguments: the value, its JSON text, and the tolerances it needed."""
+
+    value: dict[str, Any]
+    text: str
+    repairs: tuple[str, ...]
+    too_deep: bool = False
+
+
+class StringEnds:
+    """Which markers inside a JSON string may be real: those that a legal continuation of the dialect's grammar follows.
+
+    `pattern` matches such a marker with its continuation; it must be bounded in length, for it is matched again while
+    the text after the marker arrives. `closers` are the markers in it for which the end of the stream is a legal
+    continuation. `leads` are all beginnings of two characters that a match can have.
+    """
+
+    def __init__(self, pattern: str, *, leads: tuple[str, ...], closers: tuple[str, ...]) -> None:
+        self._pattern = regex.compile(pattern)
+        self._closers = closers
+        first = "".join(sorted({re.escape(lead[0]) for lead in leads}))
+        harmless = "|".join(
+            f"{re.escape(c)}(?=[^{''.join(re.escape(lead[1]) for lead in leads if lead[0] == c)}])"
+            for c in sorted({lead[0] for lead in leads})
+        )
+        self.run = _string_run(first, harmless)
+        self.openers = "\\" + "".join(sorted({lead[0] for lead in leads}))
+
+    def real(self, text: str, start: int, *, final: bool) -> bool | None:
+        """Whether the marker at `start` may be real; None while the text does not say yet."""
+        found = self._pattern.match(text, start, partial=not final)
+        if found is None:
+            return final and text.startswith(self._closers, start) and self._only_a_cut_follows(text, start)
+        return None if found.partial else True
+
+    def _only_a_cut_follows(self, text: str, start: int) -> bool:
+        return self._pattern.match(text, start, partial=True) is not None
+
+
+def _string_run(excluded: str, harmless: str) -> Skip:
+    """What eats a whole stretch of a string that JSON allows and that cannot begin a marker."""
+    plain = rf'[^"\\\x00-\x1f\ud800-\udfff{excluded}]*+'
+    escape = (
+        r'\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}'
+        r"|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    )
+    between = f"{escape}|{harmless}" if harmless else escape
+    return skipping(f"{plain}(?:(?:{between}){plain})*+")
+
+
+_NO_ENDS_RUN = _string_run("", "")
+
+
+class ArgumentReader:
+    """Reads one JSON object from `tape`, from the cursor on; see the module's description.
+
+    Without `ends` no marker inside a string is looked at. `events` in `read` and `finish` is the list that receives the
+    pieces; None reads in silence.
+    """
+
+    def __init__(self, tape: Tape, ends: StringEnds | None = None, *, call_id: str = "", name: str = "") -> None:
+        self.tape = tape
+        self.status = GOING
+        self.start = self.out = tape.pos
+        self.end = tape.pos
+        self.call_id = call_id
+        self.name = name
+        self.repairs: list[str] = []
+        self.literal_until = -1
+        self._ends = ends
+        self._run = ends.run if ends else _NO_ENDS_RUN
+        self._openers = ends.openers if ends else "\\"
+        self._state: State = self._begin
+        self._events: list[Event] | None = None
+        self._pieces: Pieces | None = None
+        self._silent = False
+        self._final = False
+        self._stack: list[str] = []
+        self._keys: set[str] = set()
+        self._key: str | None = None
+        self._in_key = False
+        self._key_start = 0
+        self._key_mended = False
+        self._skipping = False
+        self._quote_end: int | None = None
+        self._scalar_start = 0
+
+    # What a scanner calls.
+
+    def read(self, events: list[Event] | None, *, final: bool = False) -> str:
+        """Read on as far as the tape goes, and return the status."""
+        self._events = events
+        self._final = final
+        if self.status is CANDIDATE:
+            self.status = GOING
+        state = self._state
+        while self.status is GOING:
+            following = state()
+            if following is None:
+                break
+            state = self._state = following
+        return self.status
+
+    def read_run(self, chunk: str) -> list[Event] | None:
+        """The short way for the chunk that only continues a top-level string; None, with nothing done, if it does not.
+
+        It may be asked where `in_run` says so, and holds a last character that begins an escape or a marker in `text`,
+        as `read` would.
+        """
+        tape = self.tape
+        text = tape.text + chunk
+        end = self._run(text, 0).end()
+        if end < len(text):
+            if end + 1 < len(text) or text[end] not in self._openers:
+                return None
+            tape.text = text[end]
+            text = text[:end]
+        elif tape.text:
+            tape.text = ""
+        self.out += end
+        tape.pass_by(text)
+        if not text:
+            return []
+        delta = scanstring(text + '"', 0)[0] if "\\" in text else text
+        return [ToolArgDelta(self.call_id, self.name, self._key, delta, text)]
+
+    @property
+    def in_run(self) -> bool:
+        """Whether `read_run` may be asked: inside a top-level string, with at most its last character held."""
+        return (
+            self._state == self._string
+            and self.status is GOING
+            and self._events is not None
+            and self._pieces is None
+            and not self._in_key
+            and not self._skipping
+            and len(self._stack) == 1
+            and len(self.tape.text) - self.tape.i <= 1
+            and self.tape.base + self.tape.i >= self.literal_until
+        )
+
+    def ahead(self) -> "ArgumentReader":
+        """A reader that goes on from here in silence and takes every marker inside a string for literal."""
+        reader = copy.copy(self)
+        reader._stack = self._stack.copy()
+        reader._keys = self._keys.copy()
+        reader.repairs = []
+        reader._state = getattr(reader, self._state.__name__)
+        reader._pieces = None
+        reader._silent = True
+        reader._ends = None
+        reader.status = GOING
+        return reader
+
+    def finish(self, end: int, events: list[Event] | None) -> Arguments:
+        """The arguments end at position `end`: write what is still missing, and return them."""
+        self._events = events
+        if self.status is TOO_DEEP:
+            return Arguments({}, "{}", tuple(self.repairs), too_deep=True)
+        if self.status is DONE and not self.tape.slice(self.end, end).strip():
+            self._confirm_quote()
+            self._key = None
+            self._flush(self.end)
+        else:
+            fixed = repair(self.tape.slice(self.start, end))
+            if fixed.value is None:
+                return Arguments({}, "{}", tuple(self.repairs), too_deep=True)
+            for name in fixed.repairs:
+                self.note(name)
+            self._write_rest(fixed.value)
+        text = self._written()
+        value, has_duplicates = load(text)
+        if has_duplicates:
+            self.note("duplicate-key")
+        return Arguments(value, text, tuple(self.repairs))
+
+    def is_complete(self, end: int) -> bool:
+        """Whether the text up to `end` is a complete object, even if it needs repair."""
+        if self.status is DONE:
+            return True
+        return self.status is BROKEN and repair(self.tape.slice(self.start, end)).complete
+
+    def note(self, name: str) -> None:
+        """Name a tolerance, once."""
+        if name not in self.repairs:
+            self.repairs.append(name)
+
+    # The grammar.
+
+    def _begin(self) -> State | None:
+        char = self._next_char()
+        if not char:
+            return None
+        self.start = self.out = self.end = self.tape.pos
+        if char != "{":
+            return self._break()
+        return self._open(char)
+
+    def _open(self, char: str) -> State | None:
+        if len(self._stack) >= MAX_DEPTH:
+            self.status = TOO_DEEP
+            return None
+        self._stack.append(char)
+        self.tape.i += 1
+        self._flush(self.tape.pos)
+        return self._first_member if char == "{" else self._first_element
+
+    def _first_member(self) -> State | None:
+        return self._member(after_comma=False)
+
+    def _next_member(self) -> State | None:
+        return self._member(after_comma=True)
+
+    def _member(self, *, after_comma: bool) -> State | None:
+        char = self._next_char()
+        if not char:
+            return None
+        if char == '"':
+            self._in_key = True
+            self._key_mended = False
+            self._key_start = self.tape.pos
+            self.tape.i += 1
+            return self._string
+        if char == "}":
+            return self._close(char, after_comma=after_comma)
+        return self._break()
+
+    def _first_element(self) -> State | None:
+        return self._element(after_comma=False)
+
+    def _next_element(self) -> State | None:
+        return self._element(after_comma=True)
+
+    def _element(self, *, after_comma: bool) -> State | None:
+        char = self._next_char()
+        if not char:
+            return None
+        if char == "]":
+            return self._close(char, after_comma=after_comma)
+        return self._value()
+
+    def _colon(self) -> State | None:
+        char = self._next_char()
+        if not char:
+            return None
+        if char != ":":
+            return self._break()
+        tape = self.tape
+        raw = tape.slice(self._key_start, tape.pos).rstrip(" \t\n\r")
+        tape.i += 1
+        self._confirm_quote()
+        if len(self._stack) > 1:
+            self._write_key(raw)
+            return self._value
+        key = decode_string(raw[1:-1]).value if self._key_mended else scanstring(raw, 1)[0]
+        self._key = None
+        if key in self._keys:
+            self.note("duplicate-key")
+            self._skipping = True
+            return self._value
+        self._keys.add(key)
+        self._write_key(raw)
+        self._key = key
+        return self._value
+
+    def _write_key(self, raw: str) -> None:
+        if self._key_mended:
+            self._flush(self._key_start)
+            self._replace(dump(decode_string(raw[1:-1]).value), self._key_start + len(raw))
+        self._flush(self.tape.pos)
+
+    def _value(self) -> State | None:
+        char = self._next_char()
+        tape = self.tape
+        if len(self._stack) == 1:
+            key, self._key = self._key, None
+            self._flush(tape.pos)
+            self._key = key
+        if not char:
+            return None
+        self._confirm_quote()
+        if char == '"':
+            self._in_key = False
+            tape.i += 1
+            self._flush(tape.pos, quote=True)
+            return self._string
+        if char in ",:]}<":
+            return self._break()
+        self._flush(tape.pos)
+        if char in "{[":
+            return self._open(char)
+        self._scalar_start = tape.pos
+        return self._scalar
+
+    def _string(self) -> State | None:
+        tape = self.tape
+        text, i = tape.text, tape.i
+        end = self._run(text, i).end()
+        if end > i:
+            self._take_run(text, i, end)
+        if end == len(text):
+            return None
+        char = text[end]
+        if char == '"':
+            tape.i += 1
+            if self._in_key:
+                return self._colon
+            self._quote_end = None if self._skipping else tape.pos
+            return self._after_value
+        if char == "\\":
+            return self._irregular_escape(text, end)
+        if char < " ":
+            raw = text[end : _skip_control(text, end).end()]
+            return self._mend(dump(raw)[1:-1], raw, len(raw), "control-character")
+        if "\ud800" <= char <= "\udfff":
+            return self._mend("\ufffd", "\ufffd", 1, "lone-surrogate")
+        return self._marker(text, end)
+
+    def _irregular_escape(self, text: str, start: int) -> State | None:
+        if len(text) - start < 2:
+            return None
+        char = text[start + 1]
+        if char == "'":
+            return self._mend("'", "'", 2, "invalid-escape")
+        if char == "u":
+            if _HEX_BEGUN.match(text, start + 2):
+                return None
+            if _HEX.match(text, start + 2):
+                if text[start + 3] in "89abAB" and _LOW_SURROGATE_BEGUN.match(text, start + 6):
+                    return None
+                return self._mend("\\ufffd", "\ufffd", 6, "lone-surrogate")
+        return self._mend("\\\\", "\\", 1, "invalid-escape")
+
+    def _marker(self, text: str, start: int) -> State | None:
+        if self._ends is not None and self.tape.base + start >= self.literal_until:
+            real = self._ends.real(text, start, final=self._final)
+            if real is None:
+                return None
+            if real:
+                self.status = CANDIDATE
+                return None
+        self._take_run(text, start, start + 1)
+        return self._string
+
+    def _scalar(self) -> State | None:
+        tape = self.tape
+        tape.i = _skip_scalar(tape.text, tape.i).end()
+        if tape.i == len(tape.text):
+            return None
+        raw = tape.slice(self._scalar_start, tape.pos)
+        if raw in _MENDED_LITERALS:
+            replacement, name = _MENDED_LITERALS[raw]
+            self.note(name)
+            self._replace(replacement, tape.pos)
+        elif raw not in _PLAIN_LITERALS:
+            number = NUMBER.fullmatch(raw)
+            if not number:
+                return self._break()
+            if number.lastindex is None and too_many_digits(raw):
+                self.note("number-too-long")
+                self._replace(f'"{raw}"', tape.pos, delta=raw)
+        self._flush(tape.pos)
+        return self._after_value
+
+    def _after_value(self) -> State | None:
+        char = self._next_char()
+        if not char:
+            return None
+        if char not in ",}]":
+            return self._break()
+        if self._skipping and len(self._stack) == 1:
+            self._skipping = False
+            self._replace("", self.tape.pos)
+        if char != ",":
+            return self._close(char)
+        self.tape.i += 1
+        return self._next_member if self._stack[-1] == "{" else self._next_element
+
+    def _close(self, char: str, *, after_comma: bool = False) -> State | None:
+        if self._stack[-1] != ("{" if char == "}" else "["):
+            return self._break()
+        tape = self.tape
+        if after_comma:
+            self._confirm_quote()
+            self.note("trailing-comma")
+            self._replace("", tape.pos)
+        tape.i += 1
+        if len(self._stack) > 1:
+            self._confirm_quote()
+            self._stack.pop()
+            self._flush(tape.pos)
+            return self._after_value
+        self._stack.pop()
+        self.end = tape.pos
+        self.status = DONE
+        return None
+
+    def _break(self) -> State | None:
+        self.status = BROKEN
+        return None
+
+    def _next_char(self) -> str:
+        tape = self.tape
+        tape.i = _skip_space(tape.text, tape.i).end()
+        return tape.text[tape.i : tape.i + 1]
+
+    # What leaves.
+
+    def _take_run(self, text: str, start: int, end: int) -> None:
+        """Pass on characters of a string that need no mending."""
+        self.tape.i = end
+        if self._in_key or self._skipping:
+            return
+        self.out = self.tape.pos
+        run = text[start:end]
+        if len(self._stack) > 1 or "\\" not in run:
+            self._emit(run, run)
+        elif text[end : end + 1] == '"':
+            self._emit(run, scanstring(text, start)[0])
+        else:
+            self._emit(run, scanstring(run + '"', 0)[0])
+
+    def _mend(self, json_text: str, delta: str, size: int, name: str) -> State:
+        """Write `json_text` for the next `size` characters of a string, which mean `delta`."""
+        self.note(name)
+        self.tape.i += size
+        if self._in_key:
+            self._key_mended = True
+        else:
+            self._replace(json_text, self.tape.pos, delta=delta)
+        return self._string
+
+    def _replace(self, json_text: str, end: int, *, delta: str | None = None) -> None:
+        """Write `json_text` instead of what the model wrote up to `end`."""
+        if self._skipping:
+            return
+        if self._pieces is None and not self._silent:
+            self._pieces = Pieces(self.tape.slice(self.start, self.out))
+        self.out = end
+        self._emit(json_text, json_text if delta is None or len(self._stack) > 1 else delta)
+
+    def _flush(self, end: int, *, quote: bool = False) -> None:
+        """Let what the model wrote leave, up to `end`. The quotes of a top-level string are no part of its delta."""
+        if self._skipping or end <= self.out:
+            return
+        written = self.tape.slice(self.out, end)
+        self.out = end
+        self._emit(written, "" if quote and len(self._stack) <= 1 else written)
+
+    def _confirm_quote(self) -> None:
+        if self._quote_end is not None:
+            end, self._quote_end = self._quote_end, None
+            self._flush(end, quote=True)
+
+    def _emit(self, json_text: str, delta: str) -> None:
+        if not json_text:
+            return
+        if self._pieces is not None:
+            self._pieces.append(json_text)
+        if self._events is not None:
+            key = self._key
+            shown = "" if key is None else delta
+            self._events.append(ToolArgDelta(self.call_id, self.name, key, shown, json_text))
+
+    def _written(self) -> str:
+        return self._pieces.text() if self._pieces is not None else self.tape.slice(self.start, self.out)
+
+    def _write_rest(self, value: dict[str, Any]) -> None:
+        """Bring `value` into line with what is out, and write the rest of it."""
+        written = self._written()
+        if self._pieces is None:
+            self._pieces = Pieces(written)
+        for event in argument_events(written, continuation(written, value), self.call_id, self.name):
+            self._key = event.key
+            self._emit(event.json, event.delta)
+
+
+def argument_events(written: str, rest: str, call_id: str, name: str) -> list[ToolArgDelta]:
+    """The events for `rest`, which completes the JSON object that `written` begins."""
+    tape = Tape()
+    tape.set_mark(0)
+    reader = ArgumentReader(tape, call_id=call_id, name=name)
+    tape.feed(written)
+    reader.read(None)
+    reader.out = len(written)
+    events: list[Event] = []
+    tape.feed(rest)
+    reader.read(events)
+    reader.finish(tape.pos, events)
+    return [event for event in events if isinstance(event, ToolArgDelta)]

@@ -1,0 +1,604 @@
+"""Drives a dialect's state machine over a tape, and keeps what all dialects keep: thinking, the open call, its ids.
+
+A scanner's states are methods. Each consumes from the tape and returns the next state, or None for "more input"; `feed`
+runs states until one waits, so a stream may be cut anywhere. At the end of the stream `flush` runs them once more with
+`final` set, when nothing need be held back any longer. A dialect subclasses `Scanner` (or `ArgumentScanner`, for
+arguments that are JSON), writes its states, and uses the methods below to say what it found.
+"""
+
+import re
+import secrets
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal, TypeAlias
+
+from dialects.engine.arguments import (
+    CANDIDATE,
+    DONE,
+    GOING,
+    ArgumentReader,
+    Arguments,
+    StringEnds,
+    argument_events,
+    skipping,
+)
+from dialects.engine.markers import MarkerSet
+from dialects.engine.tape import Pieces, Tape
+from dialects.events import (
+    Event,
+    Stopped,
+    Text,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
+    ToolDropped,
+    ToolEnd,
+    ToolStart,
+)
+from dialects.messages import Tool, read_tools
+
+_skip_space = skipping(r"\s*+")
+_NO_LIMIT = sys.maxsize
+_WORD = re.compile(r"\w")
+
+__all__ = ["MAX_CALL_CHARS", "MAX_HELD_CHARS", "ArgumentScanner", "Call", "Scanner", "State", "UnknownTools"]
+
+MAX_CALL_CHARS: Final = 16_000_000
+MAX_HELD_CHARS: Final = 4_000_000
+
+State: TypeAlias = Callable[[], "State | None"]
+Quick: TypeAlias = Callable[[str], "list[Event] | None"]
+UnknownTools: TypeAlias = Literal["keep", "text", "drop"]
+
+
+class Call:
+    """The call that is being read, from its first marker on."""
+
+    def __init__(self, start: int, repairs: list[str]) -> None:
+        self.start = start
+        self.repairs = repairs
+        self.id = ""
+        self.name: str | None = None
+        self.shown = False
+        """Whether its `ToolStart` is out, and its arguments may follow."""
+
+
+class Scanner:
+    """Reads one dialect; `create_inband_scanner` describes the options.
+
+    A subclass writes the states, of which `outside` is the first, and says which markers stand in text.
+    """
+
+    text_markers: MarkerSet
+    """The markers that may stand in text."""
+
+    thinking_tags: ClassVar[tuple[str, ...]] = ()
+    """Those of them that are text like any other with `parse_thinking=False`."""
+
+    tape: Tape
+    events: list[Event]
+    final: bool
+    truncated: bool
+    stopped: bool
+    state: State
+    _in_plain_text: bool
+    """Text is expected: a chunk without a marker's first character is text, if nothing is held."""
+    _quick: "Quick | None"
+    """The short way of another state: the events of a chunk, or None, with nothing done, if it does not apply."""
+
+    turn_opener: ClassVar[str] = ""
+    """What stands before an assistant's body in a prompt; the generation prompt is read from there on."""
+
+    def __init__(
+        self,
+        *,
+        tools: Sequence[Tool | Mapping[str, Any]] | None = None,
+        parse_thinking: bool = True,
+        generation_prompt: str = "",
+        strict: bool = False,
+        unknown_tools: UnknownTools = "keep",
+        max_call_chars: int = MAX_CALL_CHARS,
+        max_held_chars: int = MAX_HELD_CHARS,
+        id_factory: Callable[[], str] | None = None,
+    ) -> None:
+        declared = read_tools(tools)
+        self.tools = None if declared is None else {tool.name: tool for tool in declared}
+        if not parse_thinking:
+            self.text_markers = self.text_markers.without(self.thinking_tags)
+        self.generation_prompt = generation_prompt
+        self.strict = strict
+        self.unknown_tools = unknown_tools
+        if unknown_tools not in ("keep", "text", "drop"):
+            raise ValueError(f"unknown_tools must be 'keep', 'text' or 'drop', not {unknown_tools!r}")
+        for option, value in (("max_call_chars", max_call_chars), ("max_held_chars", max_held_chars)):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{option} must be a positive int, not {value!r}")
+        if not isinstance(generation_prompt, str):
+            raise TypeError(f"generation_prompt must be a str, not {type(generation_prompt).__name__}")
+        self.max_call_chars = max_call_chars
+        self.max_held_chars = max_held_chars
+        self._id_factory = id_factory or _mint_id
+        self._reset()
+
+    # What a user calls.
+
+    def feed(self, text: str) -> list[Event]:
+        """The events that the next piece of the stream gives. Raises TypeError for anything but a str."""
+        if self._in_plain_text and text.__class__ is str:
+            tape = self.tape
+            for lead in self._leads:
+                if lead in text:
+                    break
+            else:
+                if text and not tape.text:
+                    tape.base += len(text)
+                    return [Text(text)]
+        if self._quick is not None and text.__class__ is str and (quick := self._quick(text)) is not None:
+            return quick
+        if not isinstance(text, str):
+            raise TypeError(f"feed takes a str, not {type(text).__name__}")
+        if self.stopped or not text:
+            return []
+        self.events = []
+        self.tape.feed(text)
+        self._run()
+        self._find_short_ways()
+        return self.events
+
+    def flush(self, *, truncated: bool = False) -> list[Event]:
+        """The stream is over: the events that were held back. `truncated` says that generation was cut off, so that an
+        open call is not complete even if it looks so. The scanner is as new afterwards."""
+        self.events = []
+        if not self.stopped:
+            self.final = True
+            self.truncated = truncated
+            self._run()
+            self.end_thinking()
+        events = self.events
+        self._reset()
+        return events
+
+    @property
+    def held_chars(self) -> int:
+        """How many characters of the stream are held back at the moment: neither out nor known to be markup."""
+        return self.tape.end - self.released
+
+    @property
+    def released(self) -> int:
+        """Up to which position of the stream everything is out or markup; a state with an open call knows better."""
+        return self.call.start if self.call else self.tape.pos
+
+    # The machine.
+
+    def _reset(self) -> None:
+        self.tape = Tape()
+        self.events = []
+        self.final = False
+        self.truncated = False
+        self.stopped = False
+        self.call: Call | None = None
+        self.thinking_open = False
+        self._thinking: Pieces | None = None
+        self._newlines = 0
+        self._after_markup = False
+        self._limit = _NO_LIMIT
+        self._seen_ids: set[str] = set()
+        self._leads = self.text_markers.leads
+        self.state = self.outside
+        if self.generation_prompt:
+            self._read_generation_prompt()
+        self._find_short_ways()
+
+    def _read_generation_prompt(self) -> None:
+        """The prompt's last turn sets the state; nothing of it comes out."""
+        prompt = self.generation_prompt
+        turn = prompt.rfind(self.turn_opener) if self.turn_opener else -1
+        self.tape.feed(prompt[max(turn, 0) :])
+        self._run()
+        if self.stopped:
+            self.stopped = False
+            self.state = self.outside
+        self.events = []
+        self._thinking = None
+        self._after_markup = True
+        if self.call is None:
+            self.tape.seek(self.tape.end)
+
+    def _run(self) -> None:
+        tape = self.tape
+        while not self.stopped:
+            if tape.end > self._limit:
+                tape.hide(self._limit)
+            following = self.state()
+            if following is not None:
+                self.state = following
+            elif tape.is_hiding:
+                self.drop_call("too-large")
+                self.state = self.after_too_large()
+            else:
+                return
+
+    def after_too_large(self) -> State:
+        """The state that skips the rest of a call which exceeded `max_call_chars`."""
+        raise NotImplementedError
+
+    def outside(self) -> "State | None":
+        """The state in which text stands."""
+        raise NotImplementedError
+
+    def _find_short_ways(self) -> None:
+        """Prepare the short ways for the chunks that will probably follow."""
+        self._quick = None
+        tape = self.tape
+        self._in_plain_text = (
+            self.state == self.outside and not self.thinking_open and not self._after_markup and not self.stopped
+        )
+        if self._in_plain_text:
+            tape.feed("")
+            self._quick = self._plain_text
+
+    def _plain_text(self, chunk: str) -> list[Event] | None:
+        """Text without a marker; what may begin one stays behind on the tape."""
+        tape = self.tape
+        text = tape.text + chunk
+        index, marker = self.text_markers.find(text, 0)
+        if marker is not None:
+            return None
+        tape.base += index
+        tape.text = text[index:]
+        return [Text(text[:index])] if index else []
+
+    def stop(self, reason: str) -> None:
+        """The model writes what is not its turn."""
+        self.end_thinking()
+        self.events.append(Stopped(reason))
+        self.stopped = True
+
+    # Text and thinking.
+
+    def read_text(self, markers: MarkerSet) -> str | None:
+        """Let text leave up to the next marker, and return that marker, the cursor before it; None: more input."""
+        start = self.tape.i
+        text = self.tape.text
+        index, marker = markers.find(text, start, final=self.final)
+        if index > start:
+            self.tape.i = index
+            self.say(text[start:index])
+        return marker
+
+    def say(self, text: str) -> None:
+        """Text, or thinking while that is open. Newlines that touch markup belong to it: those at both ends of the
+        thinking, and a stretch of text that is nothing else."""
+        if self._after_markup:
+            rest = text.lstrip("\n")
+            self._newlines += len(text) - len(rest)
+            if not rest:
+                return
+            text = rest if self.thinking_open else "\n" * self._newlines + rest
+            self._newlines = 0
+            self._after_markup = False
+        if self.thinking_open:
+            self._think(text)
+        else:
+            self.events.append(Text(text))
+
+    def _think(self, text: str) -> None:
+        rest = text.rstrip("\n")
+        if not rest:
+            self._newlines += len(text)
+            return
+        if self._thinking is None:
+            self._thinking = Pieces()
+            self.events.append(ThinkingStart())
+        delta = "\n" * self._newlines + rest
+        self._newlines = len(text) - len(rest)
+        self._thinking.append(delta)
+        self.events.append(ThinkingDelta(delta))
+
+    def pass_markup(self, marker: str) -> None:
+        """Move the cursor past the markup at it."""
+        self.tape.i += len(marker)
+        self.touch_markup()
+
+    def skip_layout(self, markers: MarkerSet) -> None:
+        """Behind markup, white space is layout, and a marker that the end of the stream cut off is no text."""
+        if not self._after_markup:
+            return
+        tape = self.tape
+        text = tape.text
+        tape.i = _skip_space(text, tape.i).end()
+        if self.final and markers.held_suffix(text, tape.i) == tape.i:
+            tape.i = len(text)
+
+    def touch_markup(self) -> None:
+        """Markup stands here, so the newlines around it are no text."""
+        self._after_markup = True
+        self._newlines = 0
+
+    def begin_thinking(self) -> None:
+        """A tag that opens thinking was read; the events come with its first character."""
+        self.thinking_open = True
+        self.touch_markup()
+
+    def end_thinking(self) -> None:
+        """Thinking ends here, if it is open."""
+        if not self.thinking_open:
+            return
+        self.thinking_open = False
+        self.touch_markup()
+        if self._thinking is not None:
+            self.events.append(ThinkingEnd(self._thinking.text()))
+            self._thinking = None
+
+    # Calls.
+
+    def begin_call(self, *repairs: str) -> Call:
+        """A call's first marker stands at the cursor."""
+        if self.thinking_open:
+            self.end_thinking()
+            repairs = ("unclosed-thinking", *repairs)
+        start = self.tape.pos
+        self.tape.set_mark(start)
+        self._limit = start + self.max_call_chars
+        self.call = Call(start, list(repairs))
+        return self.call
+
+    def name_call(self, name: str, native_id: str = "") -> None:
+        """The open call's name is complete; `native_id` is the id that the model gave it."""
+        call = self.open_call
+        call.name = name
+        if native_id and native_id in self._seen_ids:
+            call.repairs.append("duplicate-id")
+            native_id = ""
+        call.id = native_id or self._new_id()
+        self._seen_ids.add(call.id)
+        if self.unknown_tools == "keep" or self.tools is None or name in self.tools:
+            call.shown = True
+            self.events.append(ToolStart(call.id, name))
+
+    @property
+    def open_call(self) -> Call:
+        """The call that is being read."""
+        assert self.call is not None
+        return self.call
+
+    def end_call(self, arguments: Arguments) -> None:
+        """The open call is over, the cursor stands behind it."""
+        call = self.open_call
+        repairs = tuple(dict.fromkeys((*call.repairs, *arguments.repairs)))
+        if arguments.too_deep or (self.strict and repairs):
+            self.drop_call("malformed")
+        elif call.name is None:
+            self.drop_call("nameless")
+        elif call.shown:
+            raw = self._close_call()
+            self.events.append(ToolEnd(call.id, call.name, arguments.value, arguments.text, raw, repairs))
+        elif self.unknown_tools == "drop":
+            self.drop_call("unknown-tool")
+        else:
+            self.events.append(Text(self._close_call()))
+
+    def write_arguments(self, arguments: Arguments) -> Arguments:
+        """Arguments that are known all at once: their events."""
+        call = self.open_call
+        if call.shown:
+            self.events.extend(argument_events("", arguments.text, call.id, call.name or ""))
+        return arguments
+
+    def drop_call(self, reason: str) -> None:
+        """The open call is none."""
+        call = self.open_call
+        call_id = call.id or self._new_id()
+        self._seen_ids.add(call_id)
+        self.events.append(ToolDropped(call_id, call.name, reason, self._close_call()))
+
+    def _close_call(self) -> str:
+        """Forget the open call; its text."""
+        raw = self.tape.slice(self.open_call.start, self.tape.pos)
+        self.tape.clear_mark()
+        self.tape.unhide()
+        self._limit = _NO_LIMIT
+        self.call = None
+        self.touch_markup()
+        return raw
+
+    def _new_id(self) -> str:
+        minted = self._id_factory()
+        if not isinstance(minted, str) or not minted or minted in self._seen_ids:
+            raise ValueError(f"id_factory must return a new, non-empty str each time, not {minted!r}")
+        return minted
+
+
+def _mint_id() -> str:
+    return f"call_{secrets.token_hex(12)}"
+
+
+class ArgumentScanner(Scanner):
+    """A scanner of calls whose arguments are a JSON object that ends at a marker.
+
+    A marker inside a string of that object is literal, but for one that `string_ends` takes for possibly real: then the
+    JSON is read ahead in silence. If it closes well-formed, the marker was literal; at the first character that JSON
+    refuses, or at the end of the stream, it was real, and the cursor goes back to it. Once the JSON is broken, only the
+    `broken_ends` may end it.
+    """
+
+    call_ends: ClassVar[tuple[str, ...]]
+    """The markers that end one call."""
+
+    argument_ends: ClassVar[MarkerSet]
+    """All markers that may stand behind complete arguments."""
+
+    broken_ends: ClassVar[MarkerSet]
+    """The markers that may end broken arguments: those of calls and of their section."""
+
+    string_ends: ClassVar[StringEnds]
+
+    reader: ArgumentReader
+    _ahead: ArgumentReader | None = None
+    _candidate: int = 0
+    _taken_back: int = 0
+    _maybe_end: tuple[int, str] | None = None
+
+    def _reset(self) -> None:
+        self._ahead = None
+        self._taken_back = 0
+        self._maybe_end = None
+        super()._reset()
+
+    def after_call(self) -> State:
+        """The state that follows a call."""
+        raise NotImplementedError
+
+    def begin_arguments(self) -> None:
+        """The arguments of the open call begin at the cursor."""
+        call = self.open_call
+        self.reader = ArgumentReader(self.tape, self.string_ends, call_id=call.id, name=call.name or "")
+        self._ahead = None
+        self._maybe_end = None
+
+    def args(self) -> State | None:
+        """The arguments, up to the marker that ends them, and that marker if it is the call's own."""
+        marker = self._read_arguments()
+        if marker is None:
+            return None
+        if not marker:
+            return self._stream_ended()
+        end = self.tape.pos
+        if marker in self.call_ends:
+            self.tape.i += len(marker)
+        else:
+            self.open_call.repairs.append("missing-call-end")
+        self.end_call(self.finish_arguments(end))
+        return self.after_call()
+
+    def finish_arguments(self, end: int) -> Arguments:
+        """The open call's arguments, which end at position `end`."""
+        return self.reader.finish(end, self._argument_sink())
+
+    def _find_short_ways(self) -> None:
+        super()._find_short_ways()
+        if self.call is not None and self.state == self.args and self._ahead is None and self.reader.in_run:
+            self.tape.feed("")
+            self._quick = self._quick_argument
+
+    def _quick_argument(self, chunk: str) -> list[Event] | None:
+        if self.reader.out + len(chunk) >= self._limit:
+            return None
+        return self.reader.read_run(chunk)
+
+    @property
+    def released(self) -> int:
+        """Up to which position everything is out."""
+        if self.call is not None and self.state == self.args and self.call.shown:
+            return self.reader.out
+        return super().released
+
+    def _argument_sink(self) -> list[Event] | None:
+        return self.events if self.open_call.shown else None
+
+    def _read_arguments(self) -> str | None:
+        """The marker before which the arguments end; empty: the end of the stream; None: more input."""
+        while True:
+            if self._ahead is None:
+                status = self.reader.read(self._argument_sink(), final=self.final)
+                if status is not CANDIDATE:
+                    break
+                self._candidate = self.tape.pos
+                if self._taken_back > 4 * self._candidate + 100_000:
+                    return self._marker_at_cursor()
+                self._ahead = self.reader.ahead()
+            real = self._read_ahead()
+            if real is None:
+                return None
+            if real:
+                return "" if self.truncated else self._marker_at_cursor()
+        if status is GOING:
+            return "" if self.final else None
+        if status is DONE:
+            return self._end_of_complete()
+        return self._end_of_broken()
+
+    def _read_ahead(self) -> bool | None:
+        """Whether the candidate is real; None while that is open. Once it is known the cursor is back at it."""
+        assert self._ahead is not None
+        tape = self.tape
+        status = self._ahead.read(None, final=self.final)
+        read = tape.pos - self._candidate
+        too_far = read > self.max_held_chars
+        if status is GOING and not self.final and not too_far:
+            return None
+        self._taken_back += read
+        self.reader.literal_until = self._candidate + self.max_held_chars if too_far else tape.pos
+        self._ahead = None
+        tape.seek(self._candidate)
+        return not too_far and status is not DONE
+
+    def _marker_at_cursor(self) -> str:
+        _, marker = self.argument_ends.find(self.tape.text, self.tape.i, final=True)
+        assert marker is not None
+        return marker
+
+    def _end_of_complete(self) -> str | None:
+        tape = self.tape
+        index, marker = self.argument_ends.find(tape.text, tape.i, final=False)
+        tape.i = index
+        if marker is None and self.final:
+            return ""
+        return marker
+
+    def _end_of_broken(self) -> str | None:
+        """Two call ends without a call between them cannot both be real: the last of them is."""
+        tape = self.tape
+        while True:
+            index, marker = self.broken_ends.find(tape.text, tape.i, final=self.final)
+            tape.i = index
+            if marker in self.call_ends:
+                real = self.string_ends.real(tape.text, index, final=self.final)
+                if real is None or real:
+                    return marker if real else None
+                self._maybe_end = (tape.pos, marker)
+                tape.i += len(marker)
+            elif marker is None and not self.final:
+                return None
+            elif self._maybe_end is not None:
+                position, marker = self._maybe_end
+                tape.seek(position)
+                return marker
+            else:
+                return marker or ""
+
+    def _stream_ended(self) -> State:
+        """The stream ends inside the call: it counts if only its closing markers are missing."""
+        tape = self.tape
+        end = tape.pos
+        if self.truncated or not self.reader.is_complete(end):
+            tape.i = len(tape.text)
+            self.drop_call("unfinished")
+            return self.after_call()
+        if self.reader.status is DONE and _WORD.search(tape.slice(self.reader.end, end)):
+            end = self.reader.end
+            tape.seek(end)
+        else:
+            tape.i = len(tape.text)
+        self.open_call.repairs.append("missing-call-end")
+        self.end_call(self.finish_arguments(end))
+        return self.after_call()
+
+    def after_too_large(self) -> State:
+        """Skip to the end of the call."""
+        return self._skip
+
+    def _skip(self) -> State | None:
+        tape = self.tape
+        index, marker = self.broken_ends.find(tape.text, tape.i, final=self.final)
+        tape.i = index
+        if marker is None:
+            return None
+        if marker in self.call_ends:
+            real = self.string_ends.real(tape.text, index, final=self.final)
+            if real is None:
+                return None
+            tape.i += len(marker)
+            if not real:
+                return self._skip
+        return self.after_call()

@@ -1,0 +1,161 @@
+"""Events as a person reads them in a terminal: a row a thing, written as it arrives, and a summary at the end.
+
+Neighbouring pieces of one kind share a row, which grows while the model writes; a gutter on the left says what it is.
+What the model wrote cannot steer the terminal: control characters are shown as their escapes.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TextIO
+
+from dialects.events import (
+    Event,
+    Stopped,
+    Text,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
+    ToolArgDelta,
+    ToolDropped,
+    ToolEnd,
+    ToolStart,
+)
+
+__all__ = ["EventPrinter", "Tally", "excerpt", "painted", "wants_colour"]
+
+BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
+PLAIN = ""
+
+_LABEL_WIDTH = 8
+_EXCERPT_CHARS = 100
+_CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """True for a terminal, unless NO_COLOR is set to anything or the terminal is a dumb one."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def painted(text: str, style: str) -> str:
+    """The text in an ANSI style (`BOLD`, `RED` …), plain where the style is `PLAIN`."""
+    return f"\x1b[{style}m{text}\x1b[0m" if style and text else text
+
+
+def excerpt(text: str, limit: int = _EXCERPT_CHARS) -> str:
+    """The text on one line, its middle left out where it is longer than `limit` characters."""
+    if len(text) > limit:
+        kept = limit // 2
+        text = f"{text[:kept]} … {text[-kept:]}"
+    return text.replace("\n", "\\n")
+
+
+class EventPrinter:
+    """Writes events to a text stream as they come."""
+
+    def __init__(self, out: TextIO, *, colour: bool) -> None:
+        self._out = out
+        self._colour = colour
+        self._bar = _encodable("│", "|", out)
+        self._row: Hashable = None
+
+    def show(self, event: Event) -> None:
+        """Write one event; a piece of a text, of a thought or of an argument continues its row."""
+        match event:
+            case Text(text):
+                self._write("text", "text", text)
+            case ThinkingStart():
+                self.close_row()
+            case ThinkingDelta(delta):
+                self._write("thinking", "thinking", delta, DIM)
+            case ThinkingEnd():
+                self.close_row()
+            case ToolStart(id, name):
+                self._whole_row("call", name, BOLD)
+                self._whole_row("  id", id, DIM)
+            case ToolArgDelta(id, _, key, delta):
+                if key is not None:
+                    self._write((id, key), f"  {key}", delta, CYAN)
+            case ToolEnd(arguments_json=arguments_json, repairs=repairs):
+                self._whole_row("end", excerpt(arguments_json), GREEN)
+                if repairs:
+                    self._whole_row("  mended", ", ".join(repairs), YELLOW)
+            case ToolDropped(name=name, reason=reason, raw_block=raw_block):
+                self._whole_row("dropped", f"{reason}: {name or 'no name'}", RED)
+                self._whole_row("  was", excerpt(raw_block), DIM)
+            case Stopped(reason):
+                self._whole_row("stopped", reason, RED)
+
+    def close_row(self) -> None:
+        """End the row that is being written, if there is one."""
+        if self._row is not None:
+            self._out.write("\n")
+            self._row = None
+
+    def _whole_row(self, label: str, text: str, style: str) -> None:
+        self.close_row()
+        self._write(label, label, text, style)
+        self.close_row()
+
+    def _write(self, row: Hashable, label: str, text: str, style: str = PLAIN) -> None:
+        if row != self._row:
+            self.close_row()
+            self._row = row
+            self._out.write(self._gutter(label))
+        lines = text.translate(_CONTROLS).split("\n")
+        if self._colour:
+            lines = [painted(line, style) for line in lines]
+        self._out.write(f"\n{self._gutter('')}".join(lines))
+
+    def _gutter(self, label: str) -> str:
+        gutter = f"{label.translate(_CONTROLS):<{_LABEL_WIDTH}} {self._bar} ".replace("\n", " ")
+        return painted(gutter, DIM) if self._colour else gutter
+
+
+class Tally:
+    """What a stream came to: its calls, repairs and drops, and how much was held back at a time."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.repairs: Counter[str] = Counter()
+        self.dropped: Counter[str] = Counter()
+        self.stopped: str | None = None
+        self.most_held = 0
+
+    def count(self, event: Event) -> None:
+        """Take one event into account."""
+        match event:
+            case ToolEnd(repairs=repairs):
+                self.calls += 1
+                self.repairs.update(repairs)
+            case ToolDropped(reason=reason):
+                self.dropped[reason] += 1
+            case Stopped(reason):
+                self.stopped = reason
+            case _:
+                pass
+
+    def held(self, chars: int) -> None:
+        """Note how many characters the scanner holds back after a chunk."""
+        self.most_held = max(self.most_held, chars)
+
+    def lines(self) -> Iterator[str]:
+        """The summary, line by line."""
+        yield f"calls    {self.calls}"
+        yield f"repairs  {_counted(self.repairs)}"
+        yield f"dropped  {_counted(self.dropped)}"
+        yield f"held     at most {self.most_held} characters after a chunk"
+        if self.stopped:
+            yield f"stopped  {self.stopped}"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "none"
+
+
+def _encodable(preferred: str, plain: str, out: TextIO) -> str:
+    try:
+        preferred.encode(out.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return plain
+    return preferred
