@@ -1,5 +1,6 @@
 """Reads the tool calls, thinking and text that language models write in-band, and writes them back into prompts."""
 
+from dialects.detection import Match, dialect_for_model
 from dialects.events import (
     Event,
     Stopped,
@@ -20,6 +21,7 @@ from dialects.transcript import encode_history, render_tool_prompt, render_trans
 
 __all__ = [
     "Event",
+    "Match",
     "Message",
     "MessageError",
     "NoScannerError",
@@ -39,6 +41,7 @@ __all__ = [
     "UnknownDialectError",
     "aiter_events",
     "create_inband_scanner",
+    "dialect_for_model",
     "dialect_names",
     "encode_history",
     "event_to_json",

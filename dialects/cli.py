@@ -9,6 +9,7 @@ output went away, as any program in a pipe.
 import argparse
 import io
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with these arguments (by default the process's own) and return its exit code."""
     if sys.stdout is None:  # started with its standard output closed
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    logging.basicConfig(format="dialects: %(message)s")
     try:
         code = _run(argv)
         sys.stdout.flush()
@@ -68,7 +70,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _scan(options: argparse.Namespace) -> int:
-    tools = _json_file(options.tools) if options.tools else None
+    tools = _tools(options)
     with _as_usage_errors():
         scanner = create_inband_scanner(
             options.dialect, tools=tools, generation_prompt=options.generation_prompt, strict=options.strict
@@ -97,8 +99,8 @@ def _scan(options: argparse.Namespace) -> int:
 
 
 def _render(options: argparse.Namespace) -> int:
+    tools = _tools(options)
     messages = _json_file(options.file)
-    tools = _json_file(options.tools) if options.tools else None
     with _as_usage_errors():
         transcript = render_transcript(
             messages, options.dialect, tools=tools, add_generation_prompt=options.add_generation_prompt
@@ -108,7 +110,7 @@ def _render(options: argparse.Namespace) -> int:
 
 
 def _prompt(options: argparse.Namespace) -> int:
-    tools = _json_file(options.tools) if options.tools else None
+    tools = _tools(options)
     with _as_usage_errors():
         dialect = get_dialect(options.dialect)
         guide = dialect.prompt if tools is None else render_tool_prompt(tools, options.dialect)
@@ -117,10 +119,10 @@ def _prompt(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    rows = [("NAME", "TITLE", "MODELS")]
+    rows = [("NAME", "TITLE", "MODEL IDS")]
     for name in dialect_names():
         dialect = get_dialect(name)
-        rows.append((name, dialect.title, ", ".join(dialect.models)))
+        rows.append((name, dialect.title, dialect.models))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for name, title, models in rows:
         print(f"{name:<{widths[0]}}  {title:<{widths[1]}}  {models}".rstrip())
@@ -151,6 +153,14 @@ def _input(path: str) -> Iterator[BinaryIO]:
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     with source:
         yield source
+
+
+def _tools(options: argparse.Namespace) -> Any:
+    if not options.tools:
+        return None
+    if options.tools == "-" and getattr(options, "file", None) == "-":
+        raise UsageError("standard input cannot be both the tools and FILE")
+    return _json_file(options.tools)
 
 
 def _json_file(path: str) -> Any:

@@ -34,7 +34,7 @@ SAMPLE = (
     '{"command":"grep -rn "timeout = 30" src","limit":20}'
     "<|tool_call_end|>"
     "<|tool_call_begin|>functions.write_file:1<|tool_call_argument_begin|>"
-    '{"path":"notes/kimi.md","content":"A call ends with `<|tool_call_end|>`.\\nThis one goes on. 🌊\\n"}'
+    '{"path":"notes/kimi.md","content":"A call ends with `<|tool_call_end|>`.\\nThis one goes on → end\\n"}'
     "<|tool_call_end|>"
     "<|tool_calls_section_end|>"
 )
@@ -73,7 +73,7 @@ def run(out: TextIO, *, colour: bool) -> None:
 
     row("A CHUNK ARRIVES", "EVENTS COME OUT", DIM)
     for chunk in chunks():
-        rows(json.dumps(chunk, ensure_ascii=False), scanner.feed(chunk))
+        rows(repr(chunk), scanner.feed(chunk))
     rows("(end)", scanner.flush())
 
     out.write(f"\n{len(calls)} calls:\n")
@@ -96,8 +96,8 @@ def _described(event: Event) -> tuple[str, str]:
             return "ThinkingEnd", DIM
         case ToolStart(id, name):
             return f"ToolStart      {name}, id {id}", CYAN
-        case ToolArgDelta(key=None, json=piece):
-            return f"ToolArgDelta   json {_quoted(piece)}", CYAN
+        case ToolArgDelta(delta="", json=piece):
+            return f"ToolArgDelta   json {_quoted(piece)}", DIM
         case ToolArgDelta(key=key, delta=delta):
             return f"ToolArgDelta   {key}: {_quoted(delta)}", CYAN
         case ToolEnd(name=name, repairs=()):
@@ -111,4 +111,4 @@ def _described(event: Event) -> tuple[str, str]:
 
 
 def _quoted(text: str) -> str:
-    return excerpt(json.dumps(text, ensure_ascii=False))
+    return excerpt(repr(text))

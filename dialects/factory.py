@@ -19,6 +19,7 @@ from dialects.messages import Tool
 __all__ = [
     "NoScannerError",
     "UnknownDialectError",
+    "all_dialects",
     "create_inband_scanner",
     "dialect_names",
     "get_dialect",
@@ -79,8 +80,12 @@ def create_inband_scanner(
 
 def dialect_names() -> tuple[str, ...]:
     """The names of all dialects that have a scanner, the package's own first."""
-    plug_ins = [name for name in sorted(_plug_ins()) if _loads(name)]
-    return tuple(name for name in (*_BUILT_IN, *plug_ins) if get_dialect(name).scanner is not None)
+    return tuple(dialect.name for dialect in all_dialects() if dialect.scanner is not None)
+
+
+def all_dialects() -> tuple[Dialect, ...]:
+    """Every dialect, those that can only be written too; the package's own first."""
+    return (*_BUILT_IN.values(), *(_load(name) for name in sorted(_plug_ins()) if _loads(name)))
 
 
 def get_dialect(name: str) -> Dialect:
@@ -120,7 +125,7 @@ def _load(name: str) -> Dialect:
 def _loads(name: str) -> bool:
     try:
         _load(name)
-    except Exception:
-        _log.exception("the dialect %r of another package cannot be loaded", name)
+    except Exception as error:
+        _log.error("the dialect %r of another package cannot be loaded: %s: %s", name, type(error).__name__, error)
         return False
     return True

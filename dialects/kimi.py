@@ -80,7 +80,7 @@ class KimiScanner(ArgumentScanner):
         r"<\|tool_call_end\|>\s{0,64}<\|(?:tool_call_begin|tool_calls?_section_(?:begin|end)|im_\w{3,9})\|>"
         r"|<\|tool_call_begin\|>\s{0,64}[\w.:-]{1,256}\s{0,64}<\|tool_call_argument_begin\|>"
         r"|<\|tool_calls?_section_end\|>\s{0,64}<\|(?:tool_calls?_section_begin|im_\w{3,9})\|>",
-        leads=("<|",),
+        markers=(CALL_BEGIN, CALL_END, *SECTION_ENDS),
         closers=(CALL_END, *SECTION_ENDS),
     )
 

@@ -58,6 +58,7 @@ class EventPrinter:
         self._colour = colour
         self._bar = _encodable("│", "|", out)
         self._row: Hashable = None
+        self._at_line_start = False
 
     def show(self, event: Event) -> None:
         """Write one event; a piece of a text, of a thought or of an argument continues its row."""
@@ -88,9 +89,9 @@ class EventPrinter:
 
     def close_row(self) -> None:
         """End the row that is being written, if there is one."""
-        if self._row is not None:
+        if self._row is not None and not self._at_line_start:
             self._out.write("\n")
-            self._row = None
+        self._row = None
 
     def _whole_row(self, label: str, text: str, style: str) -> None:
         self.close_row()
@@ -101,11 +102,27 @@ class EventPrinter:
         if row != self._row:
             self.close_row()
             self._row = row
-            self._out.write(self._gutter(label))
-        lines = text.translate(_CONTROLS).split("\n")
-        if self._colour:
-            lines = [painted(line, style) for line in lines]
-        self._out.write(f"\n{self._gutter('')}".join(lines))
+            self._begin_line(label)
+        for number, line in enumerate(text.translate(_CONTROLS).split("\n")):
+            if number:
+                self._end_line()
+            if line:
+                self._continue_line()
+                self._out.write(painted(line, style) if self._colour else line)
+
+    def _begin_line(self, label: str) -> None:
+        self._out.write(self._gutter(label))
+        self._at_line_start = False
+
+    def _continue_line(self) -> None:
+        if self._at_line_start:
+            self._begin_line("")
+
+    def _end_line(self) -> None:
+        """A row's next line begins only when there is something to write in it."""
+        self._continue_line()
+        self._out.write("\n")
+        self._at_line_start = True
 
     def _gutter(self, label: str) -> str:
         gutter = f"{label.translate(_CONTROLS):<{_LABEL_WIDTH}} {self._bar} ".replace("\n", " ")

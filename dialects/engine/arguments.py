@@ -16,11 +16,12 @@ at any other the reader is `BROKEN`, and `finish` repairs the whole text and con
 import copy
 import json.decoder
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import regex
 
+from dialects.engine.markers import begun
 from dialects.engine.repair import (
     MAX_DEPTH,
     NUMBER,
@@ -93,23 +94,21 @@ class Arguments(NamedTuple):
 
 
 class StringEnds:
-    """Which markers inside a JSON string may be real: those that a legal continuation of the dialect's grammar follows.
+    """Which markers inside a JSON string may be real: those that a legal continuation of the grammar follows.
 
-    `pattern` matches such a marker with its continuation; it must be bounded in length, for it is matched again while
-    the text after the marker arrives. `closers` are the markers in it for which the end of the stream is a legal
-    continuation. `leads` are all beginnings of two characters that a match can have.
+    `pattern` matches one of `markers` with its continuation; it must be bounded in length, for it is matched again
+    while the text after the marker arrives. For `closers` the end of the stream is a legal continuation, too.
     """
 
-    def __init__(self, pattern: str, *, leads: tuple[str, ...], closers: tuple[str, ...]) -> None:
+    def __init__(self, pattern: str, *, markers: Iterable[str], closers: tuple[str, ...]) -> None:
         self._pattern = regex.compile(pattern)
         self._closers = closers
-        first = "".join(sorted({re.escape(lead[0]) for lead in leads}))
-        harmless = "|".join(
-            f"{re.escape(c)}(?=[^{''.join(re.escape(lead[1]) for lead in leads if lead[0] == c)}])"
-            for c in sorted({lead[0] for lead in leads})
-        )
-        self.run = _string_run(first, harmless)
-        self.openers = "\\" + "".join(sorted({lead[0] for lead in leads}))
+        by_lead: dict[str, list[str]] = {}
+        for marker in markers:
+            by_lead.setdefault(marker[0], []).append(marker[1:])
+        harmless = [f"{re.escape(lead)}(?!{begun(rests)})" for lead, rests in by_lead.items()]
+        self.run = _string_run("".join(map(re.escape, by_lead)), "|".join(harmless))
+        self.openers = "\\" + "".join(by_lead)
 
     def real(self, text: str, start: int, *, final: bool) -> bool | None:
         """Whether the marker at `start` may be real; None while the text does not say yet."""
@@ -152,6 +151,8 @@ class ArgumentReader:
         self.name = name
         self.repairs: list[str] = []
         self.literal_until = -1
+        self.run_limit = 0
+        """Up to which position `read_run` may go."""
         self._ends = ends
         self._run = ends.run if ends else _NO_ENDS_RUN
         self._openers = ends.openers if ends else "\\"
@@ -161,7 +162,11 @@ class ArgumentReader:
         self._silent = False
         self._final = False
         self._stack: list[str] = []
+        self._top = 1
+        self._inside = True
         self._keys: set[str] = set()
+        self._runs: dict[str, str] = {}
+        """The last run of each top-level string: where it is all of it, the value need not be kept twice."""
         self._key: str | None = None
         self._in_key = False
         self._key_start = 0
@@ -195,6 +200,8 @@ class ArgumentReader:
         tape = self.tape
         text = tape.text + chunk
         end = self._run(text, 0).end()
+        if self.out + end >= self.run_limit:
+            return None
         if end < len(text):
             if end + 1 < len(text) or text[end] not in self._openers:
                 return None
@@ -219,8 +226,8 @@ class ArgumentReader:
             and self._pieces is None
             and not self._in_key
             and not self._skipping
-            and len(self._stack) == 1
-            and len(self.tape.text) - self.tape.i <= 1
+            and self._at_top
+            and self.tape.i >= len(self.tape.text) - 1
             and self.tape.base + self.tape.i >= self.literal_until
         )
 
@@ -243,9 +250,7 @@ class ArgumentReader:
         if self.status is TOO_DEEP:
             return Arguments({}, "{}", tuple(self.repairs), too_deep=True)
         if self.status is DONE and not self.tape.slice(self.end, end).strip():
-            self._confirm_quote()
-            self._key = None
-            self._flush(self.end)
+            self._confirm_end()
         else:
             fixed = repair(self.tape.slice(self.start, end))
             if fixed.value is None:
@@ -253,8 +258,14 @@ class ArgumentReader:
             for name in fixed.repairs:
                 self.note(name)
             self._write_rest(fixed.value)
+        return self._finished()
+
+    def _finished(self) -> Arguments:
         text = self._written()
         value, has_duplicates = load(text)
+        for key, whole in self._runs.items():
+            if value.get(key) == whole:
+                value[key] = whole
         if has_duplicates:
             self.note("duplicate-key")
         return Arguments(value, text, tuple(self.repairs))
@@ -334,7 +345,7 @@ class ArgumentReader:
         raw = tape.slice(self._key_start, tape.pos).rstrip(" \t\n\r")
         tape.i += 1
         self._confirm_quote()
-        if len(self._stack) > 1:
+        if not self._at_top:
             self._write_key(raw)
             return self._value
         key = decode_string(raw[1:-1]).value if self._key_mended else scanstring(raw, 1)[0]
@@ -357,7 +368,7 @@ class ArgumentReader:
     def _value(self) -> State | None:
         char = self._next_char()
         tape = self.tape
-        if len(self._stack) == 1:
+        if self._at_top:
             key, self._key = self._key, None
             self._flush(tape.pos)
             self._key = key
@@ -391,7 +402,7 @@ class ArgumentReader:
             if self._in_key:
                 return self._colon
             self._quote_end = None if self._skipping else tape.pos
-            return self._after_value
+            return self._string_done()
         if char == "\\":
             return self._irregular_escape(text, end)
         if char < " ":
@@ -453,7 +464,7 @@ class ArgumentReader:
             return None
         if char not in ",}]":
             return self._break()
-        if self._skipping and len(self._stack) == 1:
+        if self._skipping and self._at_top:
             self._skipping = False
             self._replace("", self.tape.pos)
         if char != ",":
@@ -470,15 +481,28 @@ class ArgumentReader:
             self.note("trailing-comma")
             self._replace("", tape.pos)
         tape.i += 1
-        if len(self._stack) > 1:
-            self._confirm_quote()
+        if self._at_top:
             self._stack.pop()
-            self._flush(tape.pos)
-            return self._after_value
+            self.end = tape.pos
+            return self._object_done()
+        self._confirm_quote()
         self._stack.pop()
-        self.end = tape.pos
+        self._flush(tape.pos)
+        return self._after_value
+
+    def _object_done(self) -> State | None:
+        """The arguments are complete; what is held of them leaves when that is confirmed."""
         self.status = DONE
         return None
+
+    def _string_done(self) -> State:
+        """A string that is no key has been closed."""
+        return self._after_value
+
+    @property
+    def _at_top(self) -> bool:
+        """Whether the arguments themselves are the innermost open container."""
+        return self._inside and len(self._stack) == self._top
 
     def _break(self) -> State | None:
         self.status = BROKEN
@@ -494,16 +518,19 @@ class ArgumentReader:
     def _take_run(self, text: str, start: int, end: int) -> None:
         """Pass on characters of a string that need no mending."""
         self.tape.i = end
-        if self._in_key or self._skipping:
+        if self._in_key or self._skipping or not self._inside:
             return
         self.out = self.tape.pos
         run = text[start:end]
-        if len(self._stack) > 1 or "\\" not in run:
-            self._emit(run, run)
+        if not self._at_top or "\\" not in run:
+            delta = run
         elif text[end : end + 1] == '"':
-            self._emit(run, scanstring(text, start)[0])
+            delta = scanstring(text, start)[0]
         else:
-            self._emit(run, scanstring(run + '"', 0)[0])
+            delta = scanstring(run + '"', 0)[0]
+        if self._key is not None and self._at_top:
+            self._runs[self._key] = delta
+        self._emit(run, delta)
 
     def _mend(self, json_text: str, delta: str, size: int, name: str) -> State:
         """Write `json_text` for the next `size` characters of a string, which mean `delta`."""
@@ -517,25 +544,30 @@ class ArgumentReader:
 
     def _replace(self, json_text: str, end: int, *, delta: str | None = None) -> None:
         """Write `json_text` instead of what the model wrote up to `end`."""
-        if self._skipping:
+        if self._skipping or not self._inside:
             return
         if self._pieces is None and not self._silent:
             self._pieces = Pieces(self.tape.slice(self.start, self.out))
         self.out = end
-        self._emit(json_text, json_text if delta is None or len(self._stack) > 1 else delta)
+        self._emit(json_text, delta if delta is not None and self._at_top else json_text)
 
     def _flush(self, end: int, *, quote: bool = False) -> None:
         """Let what the model wrote leave, up to `end`. The quotes of a top-level string are no part of its delta."""
-        if self._skipping or end <= self.out:
+        if self._skipping or not self._inside or end <= self.out:
             return
         written = self.tape.slice(self.out, end)
         self.out = end
-        self._emit(written, "" if quote and len(self._stack) <= 1 else written)
+        self._emit(written, "" if quote and len(self._stack) <= self._top else written)
 
     def _confirm_quote(self) -> None:
         if self._quote_end is not None:
             end, self._quote_end = self._quote_end, None
             self._flush(end, quote=True)
+
+    def _confirm_end(self) -> None:
+        self._confirm_quote()
+        self._key = None
+        self._flush(self.end)
 
     def _emit(self, json_text: str, delta: str) -> None:
         if not json_text:

@@ -53,6 +53,9 @@ class Dialect(ABC):
     """The name for people, with the models that speak it."""
     models: ClassVar[str]
     """A regular expression found (whatever the case) in the ids of the models that speak it."""
+    rank: ClassVar[int] = 0
+    """Where several dialects fit a model's id, those of the lowest rank win. Below zero: models of other families were
+    trained to speak this one, and keep their family's name in their ids."""
     control_tokens: ClassVar[tuple[str, ...]]
     """The family's control tokens: what must never be visible, nor smuggled in through a user's text."""
     scanner: ClassVar["type[Scanner] | None"] = None

@@ -1,9 +1,13 @@
-"""Pieces that several renderers share: JSON as a dialect writes it, and text that can be encoded."""
+"""Pieces that several renderers share: JSON as a dialect writes it, calls and results between tags, ChatML's turns, and
+text that can be encoded."""
 
 import json
 import re
+from collections.abc import Iterable
 
-__all__ = ["compact_json", "without_surrogates"]
+from dialects.messages import ToolCall, ToolResult
+
+__all__ = ["chatml_turn", "compact_json", "tagged_json_call", "tagged_results", "without_surrogates"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -18,3 +22,18 @@ def without_surrogates(text: str) -> str:
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def tagged_json_call(begin: str, call: ToolCall, end: str) -> str:
+    """A call as one JSON object on a line of its own between two tags."""
+    return f"{begin}\n{compact_json({'name': call.name, 'arguments': call.arguments})}\n{end}"
+
+
+def tagged_results(begin: str, results: Iterable[ToolResult], end: str) -> str:
+    """The texts of results, each on lines of its own between two tags."""
+    return "\n".join(f"{begin}\n{result.content}\n{end}" for result in results)
+
+
+def chatml_turn(role: str, body: str) -> str:
+    """A turn of ChatML."""
+    return f"<|im_start|>{role}\n{body}<|im_end|>\n"

@@ -39,9 +39,13 @@ MAX_DEPTH = 200
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*+)(\.\d++)?([eE][+-]?\d++)?", re.ASCII)
 """A JSON number; an integer where neither group took part."""
 
+_MOST_FAULTS = 20_000
+"""After so many missing or stray pieces a text is no JSON, and reading it leads nowhere."""
+
 _SHORT = 2000
 """Up to how many characters `json_repair` may be asked."""
 
+_DECODER = json.JSONDecoder(strict=False)
 _log = logging.getLogger("dialects")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -59,7 +63,7 @@ def repair(text: str) -> Repaired:
     bare = text.strip()
     if bare in ("", "null", "None", '""', "''"):
         return Repaired({}, ("empty-arguments",), bool(bare))
-    for read in (_strict, _with_control_characters, _unwrapped, _lenient, _repaired_elsewhere):
+    for read in (_strict, _with_control_characters, _unwrapped, _first_object, _lenient, _repaired_elsewhere):
         try:
             found = read(bare)
         except _TooDeepError:
@@ -71,6 +75,10 @@ def repair(text: str) -> Repaired:
 
 
 class _TooDeepError(Exception):
+    pass
+
+
+class _HopelessError(Exception):
     pass
 
 
@@ -116,8 +124,27 @@ def _unwrapped(text: str) -> Repaired | None:
     return Repaired(inner.value, (name, *inner.repairs), inner.complete)
 
 
+def _first_object(text: str) -> Repaired | None:
+    """A good object with something behind it, which is not the rest of a string that a stray quote ended."""
+    if not text.startswith("{"):
+        return None
+    try:
+        _, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    rest = text[end:].strip()
+    if '"' in rest and rest.endswith("}") and not rest.startswith("{"):
+        return None
+    found = _strict(text[:end]) or _with_control_characters(text[:end])
+    name = "extra-closer" if not rest.strip("}] \n") else "code-fence" if rest == "```" else "trailing-text"
+    return found and Repaired(found.value, (*found.repairs, name), complete=True)
+
+
 def _lenient(text: str) -> Repaired | None:
-    return LenientReader(text).read()
+    try:
+        return LenientReader(text).read()
+    except _HopelessError:
+        return None
 
 
 def _repaired_elsewhere(text: str) -> Repaired | None:
@@ -173,11 +200,17 @@ def too_many_digits(number: str) -> bool:
 
 # Strings.
 
+_REGULAR_ESCAPE = (
+    r'\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}'
+    r"|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+)
 _IRREGULAR = re.compile(
-    r'(?P<good>(?:\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}'
-    r"|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))++)"
+    rf"(?P<good>(?:{_REGULAR_ESCAPE})++)"
     r"|(?P<surrogate>\\u[dD][89a-fA-F][0-9a-fA-F]{2}|[\ud800-\udfff])"
     r"|(?P<apostrophe>\\')|(?P<backslash>\\)|(?P<quote>\")|(?P<control>[\x00-\x1f]++)"
+)
+_PYTHON_ESCAPE = re.compile(
+    rf"(?:{_REGULAR_ESCAPE})++|\\x([0-9a-fA-F]{{2}})|\\U00(0[0-9a-fA-F]{{5}}|10[0-9a-fA-F]{{4}})"
 )
 _NAMES = {
     "surrogate": "lone-surrogate",
@@ -211,6 +244,14 @@ def decode_string(body: str) -> Decoded:
     return Decoded(json.loads(f'"{regular}"'), tuple(names))
 
 
+def _without_python_escapes(body: str) -> str:
+    def replace(match: re.Match[str]) -> str:
+        digits = match[1] or match[2]
+        return json.dumps(chr(int(digits, 16)))[1:-1] if digits else match.group()
+
+    return _PYTHON_ESCAPE.sub(replace, body)
+
+
 # The lenient reader.
 
 _SPACE = re.compile(r"\s*+")
@@ -237,7 +278,9 @@ _AFTER_MEMBER = (
     r"""|,?\s*+[}\]]\s*+(?:[,}\]{<`]|\Z)|,?\s*+\Z))"""
 )
 """What can follow the value of a member: another member, its comma perhaps forgotten, or a closer, or the end."""
-_AFTER_ELEMENT = r"""(?=\s*+(?:,\s*+(?:["'\[{\]\d-]|true|false|null|True|False|None)|\]|\Z))"""
+_AFTER_ELEMENT = (
+    r"""(?=\s*+(?:,\s*+(?:["'\[{\]\d-]|true|false|null|True|False|None)|(?<=\s)"[^"\\\n]{0,200}+"\s*+[,\]"]|\]|\Z))"""
+)
 
 
 def _string_bodies(quote: str) -> dict[str, re.Pattern[str]]:
@@ -264,6 +307,7 @@ class LenientReader:
         self.stack: list[dict[str, Any] | list[Any]] = []
         self.key: list[str] = []
         self.after_value = False
+        self.faults = 0
 
     def read(self) -> Repaired | None:
         """The object with what it needed; None if there is none."""
@@ -282,13 +326,19 @@ class LenientReader:
         if complete:
             self._note_surroundings(self.text[self.i :], "trailing-text")
         else:
-            self._note("missing-closer")
+            self._fault("missing-closer")
         if not root and not complete:
             return None
         return Repaired(root, tuple(self.repairs), complete)
 
     def _note(self, name: str) -> None:
         self.repairs[name] = None
+
+    def _fault(self, name: str) -> None:
+        self.repairs[name] = None
+        self.faults += 1
+        if self.faults > _MOST_FAULTS:
+            raise _HopelessError
 
     def _note_surroundings(self, text: str, name: str) -> None:
         bare = text.strip()
@@ -315,11 +365,11 @@ class LenientReader:
                 if self._char() in ("}", "]"):
                     self._note("trailing-comma")
                 elif not self.after_value:
-                    self._note("extra-comma")
+                    self._fault("extra-comma")
                 self.after_value = False
                 continue
             if self.after_value:
-                self._note("missing-comma")
+                self._fault("missing-comma")
             self.after_value = True
             if isinstance(stack[-1], list):
                 self._put(self._value(char, "element"))
@@ -332,11 +382,11 @@ class LenientReader:
         if isinstance(self.stack[-1], kind):
             self.stack.pop()
         elif any(isinstance(container, kind) for container in self.stack):
-            self._note("missing-closer")
+            self._fault("missing-closer")
             while not isinstance(self.stack.pop(), kind):
                 pass
         else:
-            self._note("extra-closer")
+            self._fault("extra-closer")
 
     def _member(self, char: str) -> None:
         if char in "\"'":
@@ -345,18 +395,18 @@ class LenientReader:
             bare = _BARE_KEY.match(self.text, self.i)
             if bare is None:
                 self.i += 1
-                self._note("stray-character")
+                self._fault("stray-character")
                 return
             self.i = bare.end()
             key = bare.group()
-            self._note("bare-key")
+            self._fault("bare-key")
         if self._char() not in (":", "="):
-            self._note("missing-value")
+            self._fault("missing-value")
             return
         self.i += 1
         char = self._char()
         if not char or char in ",}]":
-            self._note("missing-value")
+            self._fault("missing-value")
             return
         self.key.append(key)
         self._put(self._value(char, "member"))
@@ -399,7 +449,7 @@ class LenientReader:
             return value
         number = NUMBER.fullmatch(raw)
         if number is None:
-            self._note("bare-value")
+            self._fault("bare-value")
             return _SURROGATE.sub("\ufffd", raw)
         if number.lastindex is None and too_many_digits(raw):
             self._note("number-too-long")
@@ -414,7 +464,7 @@ class LenientReader:
         self.i = body.end() + 1
         if quote == "'":
             self._note("single-quotes")
-        decoded = decode_string(body.group())
+        decoded = decode_string(body.group() if quote == '"' else _without_python_escapes(body.group()))
         for name in decoded.repairs:
             if not (quote == "'" and name in ("unescaped-quote", "invalid-escape")):
                 self._note(name)

@@ -153,6 +153,7 @@ class Scanner:
             self.final = True
             self.truncated = truncated
             self._run()
+            self.end_text()
             self.end_thinking()
         events = self.events
         self._reset()
@@ -315,6 +316,9 @@ class Scanner:
         self._after_markup = True
         self._newlines = 0
 
+    def end_text(self) -> None:
+        """The stream is over: what was held of its text leaves."""
+
     def begin_thinking(self) -> None:
         """A tag that opens thinking was read; the events come with its first character."""
         self.thinking_open = True
@@ -395,12 +399,22 @@ class Scanner:
     def _close_call(self) -> str:
         """Forget the open call; its text."""
         raw = self.tape.slice(self.open_call.start, self.tape.pos)
+        self._forget_call()
+        self.touch_markup()
+        return raw
+
+    def take_back_call(self) -> int:
+        """What began as a call is text: go back to where it began, and forget it. That position."""
+        start = self.open_call.start
+        self.tape.seek(start)
+        self._forget_call()
+        return start
+
+    def _forget_call(self) -> None:
         self.tape.clear_mark()
         self.tape.unhide()
         self._limit = _NO_LIMIT
         self.call = None
-        self.touch_markup()
-        return raw
 
     def _new_id(self) -> str:
         minted = self._id_factory()
@@ -463,6 +477,10 @@ class ArgumentScanner(Scanner):
             return None
         if not marker:
             return self._stream_ended()
+        return self.end_at(marker)
+
+    def end_at(self, marker: str) -> State:
+        """The arguments end at the marker at the cursor."""
         end = self.tape.pos
         if marker in self.call_ends:
             self.tape.i += len(marker)
@@ -479,12 +497,8 @@ class ArgumentScanner(Scanner):
         super()._find_short_ways()
         if self.call is not None and self.state == self.args and self._ahead is None and self.reader.in_run:
             self.tape.feed("")
-            self._quick = self._quick_argument
-
-    def _quick_argument(self, chunk: str) -> list[Event] | None:
-        if self.reader.out + len(chunk) >= self._limit:
-            return None
-        return self.reader.read_run(chunk)
+            self.reader.run_limit = self._limit
+            self._quick = self.reader.read_run
 
     @property
     def released(self) -> int:

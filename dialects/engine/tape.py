@@ -7,6 +7,8 @@ grows, so that a megabyte fed in pieces of four characters costs a megabyte, and
 the cursor and its target.
 """
 
+from itertools import chain
+
 __all__ = ["Pieces", "Tape"]
 
 _SMALL_BLOCKS = 1024
@@ -122,7 +124,7 @@ class Tape:
         if start >= base:
             return self.text[start - base : end - base]
         pieces = [self.text[: end - base]] if end > base else []
-        for block in self._backwards():
+        for block in chain(reversed(self._recent), reversed(self._blocks)):
             block_start = base - len(block)
             if block_start < end:
                 pieces.append(block[max(start - block_start, 0) : end - block_start])
@@ -157,6 +159,3 @@ class Tape:
         if self._hidden:
             self.text += "".join(self._hidden)
             self._hidden.clear()
-
-    def _backwards(self) -> list[str]:
-        return [*reversed(self._recent), *reversed(self._blocks)]

@@ -1,0 +1,180 @@
+"""Where in Markdown a text stands, as far as it matters to tags that are text like any other.
+
+`Markdown` follows a text piece by piece and knows whether only white space precedes on the line, whether a fence is
+open, and which backtick runs of the line nobody has closed yet. `FenceClose` and `SpanClose` read ahead to see whether
+the code around a tag is closed: then the tag is quoted there, not used.
+"""
+
+import re
+
+from dialects.engine.tape import Tape
+
+__all__ = ["FenceClose", "Markdown", "SpanClose"]
+
+_TOKEN = re.compile(r"\n|`+|~+|[^\n`~]+")
+_SPAN_TOKEN = re.compile(r"\n|`+")
+_LONGEST_SPAN = 4000
+"""How far ahead, in characters, the end of a code span is looked for."""
+
+
+class Markdown:
+    """The state behind a text. A run of backticks or tildes at its end may still grow."""
+
+    __slots__ = ("_run", "_spans", "blank", "closing", "fence", "opening", "unclosed")
+
+    def __init__(self) -> None:
+        self.blank = True
+        """Whether only white space stands before on the line."""
+        self.fence: str | None = None
+        """The run that opened the fence in which the text stands."""
+        self.unclosed = False
+        """Whether it is known that this fence is never closed."""
+        self.opening = False
+        self.closing = False
+        self._spans: dict[int, None] = {}
+        self._run = ""
+
+    def copy(self) -> "Markdown":
+        """The same state, to read ahead with."""
+        other = Markdown()
+        other.blank, other.fence, other._run = self.blank, self.fence, self._run
+        other.opening, other.closing, other._spans = self.opening, self.closing, self._spans.copy()
+        return other
+
+    @property
+    def settled(self) -> bool:
+        """Whether text without a line's end, a backtick or a tilde changes nothing."""
+        return not self.blank and not self._run and not self.closing
+
+    @property
+    def spans(self) -> frozenset[int]:
+        """The lengths of the line's backtick runs that are not closed, outside a fence."""
+        self._end_run()
+        return frozenset(() if self.fence else self._spans)
+
+    def in_fence(self) -> bool:
+        """Whether a fence is open."""
+        self._end_run()
+        return self.fence is not None
+
+    def touch_markup(self) -> None:
+        """Markup stands here: what follows it begins like a line."""
+        self._end_run()
+        self.blank = True
+
+    def update(self, text: str) -> None:
+        """Follow the next piece of the text."""
+        if self._run or "`" in text or "~" in text:
+            self.read(text)
+            return
+        line = text.rfind("\n")
+        if line >= 0:
+            self._end_line()
+        if self.blank or self.closing or line >= 0:
+            self._other(text[line + 1 :])
+
+    def read(self, text: str, *, until_closed: bool = False) -> int:
+        """The same, run by run; with `until_closed` only to the end of the fence. How much has been read."""
+        text = self._run + text
+        begun, self._run = len(self._run), ""
+        for match in _TOKEN.finditer(text):
+            token = match.group()
+            if token == "\n":
+                self._end_line()
+            elif token[0] not in "`~":
+                self._other(token)
+            elif match.end() == len(text):
+                self._run = token
+            else:
+                self._mark(token)
+            if until_closed and self.fence is None:
+                return match.end() - begun
+        return len(text) - begun
+
+    def end(self) -> None:
+        """The text is over."""
+        self._end_run()
+        self._end_line()
+
+    def _end_run(self) -> None:
+        if self._run:
+            run, self._run = self._run, ""
+            self._mark(run)
+
+    def _end_line(self) -> None:
+        if self.closing:
+            self.fence = None
+            self.unclosed = False
+        self.blank = True
+        self.opening = self.closing = False
+        self._spans.clear()
+
+    def _other(self, text: str) -> None:
+        if text and not text.isspace():
+            self.blank = self.closing = False
+
+    def _mark(self, run: str) -> None:
+        blank, self.blank = self.blank, False
+        if self.opening and run[0] == "`" and self.fence and self.fence[0] == "`":
+            self._spans[len(self.fence)] = None
+            self.fence = None
+            self.opening = False
+        if self.fence is not None:
+            self.closing = blank and run[0] == self.fence[0] and len(run) >= len(self.fence)
+        elif blank and len(run) >= 3:
+            self.fence = run
+            self.opening = True
+            self._spans.clear()
+        elif run[0] == "`":
+            self._toggle(len(run))
+
+    def _toggle(self, length: int) -> None:
+        """A run closes the span that one of the same length began, and whatever began in between."""
+        if length not in self._spans:
+            self._spans[length] = None
+            return
+        while self._spans.popitem()[0] != length:
+            pass
+
+
+class FenceClose:
+    """Reads ahead to the end of the open fence."""
+
+    def __init__(self, markdown: Markdown) -> None:
+        self._markdown = markdown.copy()
+
+    def read(self, tape: Tape, *, final: bool) -> bool | None:
+        """True: the fence is closed before the cursor. False: it never is. None: more input."""
+        read = self._markdown.read(tape.text[tape.i :], until_closed=True)
+        tape.i += read
+        if final:
+            self._markdown.end()
+        if self._markdown.fence is None:
+            return True
+        return False if final else None
+
+
+class SpanClose:
+    """Reads ahead on the line for a run of backticks that closes one of its open spans."""
+
+    def __init__(self, markdown: Markdown) -> None:
+        self._lengths = markdown.spans
+        self._read = 0
+
+    def read(self, tape: Tape, *, final: bool) -> bool | None:
+        """True: a span is closed before the cursor. False: the line ends without. None: more input."""
+        for match in _SPAN_TOKEN.finditer(tape.text, tape.i):
+            if match.end() == len(tape.text) and not final and match.group() != "\n":
+                self._move(tape, match.start())
+                return None if self._read < _LONGEST_SPAN else False
+            self._move(tape, match.end())
+            if len(match.group()) in self._lengths and match.group() != "\n":
+                return self._read <= _LONGEST_SPAN
+            if match.group() == "\n" or self._read > _LONGEST_SPAN:
+                return False
+        self._move(tape, len(tape.text))
+        return False if final or self._read > _LONGEST_SPAN else None
+
+    def _move(self, tape: Tape, index: int) -> None:
+        self._read += index - tape.i
+        tape.i = index

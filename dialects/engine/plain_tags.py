@@ -1,0 +1,415 @@
+"""Text and thinking in dialects whose tags are plain text, so that a person may write them as well.
+
+Most of this file answers one question: is a tag used, or only mentioned? It is mentioned inside a Markdown fence or
+code span that is closed, where a call's opener is not followed by a call's first characters, where `<think>` stands in
+the middle of a line, in thinking that is ended later. Where only what follows can tell, the scanner reads ahead in
+silence (a `ReadAhead` says when the answer is known), and then goes back to the tag knowing it.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import ClassVar, Protocol
+
+import regex
+
+from dialects.engine.arguments import DONE, GOING, ArgumentReader, Arguments
+from dialects.engine.markdown import FenceClose, Markdown, SpanClose
+from dialects.engine.markers import MarkerSet
+from dialects.engine.scanner import Scanner, State
+from dialects.engine.tape import Tape
+from dialects.events import Event, Text
+
+__all__ = ["PlainTagScanner", "ReadAhead", "ThinkEnd"]
+
+THINK_BEGIN, THINK_END = "<think>", "</think>"
+
+BLOCK_CHARS = 400
+"""How far behind an opener at a line's start that no call follows its closer may stand."""
+
+
+class ReadAhead(Protocol):
+    """Looks for what makes a tag a mention."""
+
+    def read(self, tape: Tape, *, final: bool) -> bool | None:
+        """True: it was a mention, as far as the cursor. False: it was used. None: more input. Moves the cursor."""
+
+
+class ThinkEnd:
+    """Reads ahead to the tag that ends the thinking, behind a call that may be a draft in it. What JSON strings of such
+    a call hold does not count, if its JSON closes well-formed."""
+
+    def __init__(self, call_begin: str) -> None:
+        self._markers = _marker_set(call_begin, THINK_END)
+        self._draft: ArgumentReader | None = None
+
+    def read(self, tape: Tape, *, final: bool) -> bool | None:
+        """True: the thinking ends at the cursor. False: it never does. None: more input."""
+        while True:
+            if self._draft is not None:
+                status = self._draft.read(None, final=final)
+                if status is GOING and not final:
+                    return None
+                draft, self._draft = self._draft, None
+                end = -1 if status is DONE else tape.slice(draft.start, tape.pos).find(THINK_END)
+                if end >= 0:
+                    tape.seek(draft.start + end)
+                    return True
+            index, marker = self._markers.find(tape.text, tape.i, final=final)
+            tape.i = index
+            if marker is None:
+                return False if final else None
+            if marker == THINK_END:
+                return True
+            tape.i += len(marker)
+            self._draft = ArgumentReader(tape)
+
+
+class PlainTagScanner(Scanner):
+    """The states `outside` and `thinking`; a dialect adds those of its calls, from `enter_call` on."""
+
+    call_begin: ClassVar[str]
+    """The tag that opens a call."""
+
+    call_start: ClassVar["regex.Pattern[str]"]
+    """What follows that tag where it opens a call: its first characters. Bounded in length."""
+
+    call_end: ClassVar[str]
+
+    closers: ClassVar[tuple[str, ...]]
+    """The plain-text closers within a call, innermost first, the call's own last."""
+
+    special_tokens: ClassVar[tuple[str, ...]]
+    """Tokens that nobody writes as text: they are swallowed wherever they stand."""
+
+    result_begin: ClassVar[str] = "<tool_response>"
+
+    turn_openers: ClassVar[tuple[str, ...]] = ()
+    """The special tokens that begin a turn's header."""
+
+    turn_header_pattern: ClassVar["regex.Pattern[str]"]
+    """Such a header, with the group `role`. Bounded in length."""
+
+    cut_turn_header: ClassVar["re.Pattern[str]"]
+    """A header that the end of the stream cut off."""
+
+    roles: ClassVar[Mapping[str, str | None]]
+    """Why reading stops at a header of that role; None: the turn goes on. Others are a `fabricated-turn`."""
+
+    thinking_tags = (THINK_BEGIN, THINK_END)
+
+    def enter_call(self) -> State:
+        """The state behind a call's opener; a call is open."""
+        raise NotImplementedError
+
+    def think_end(self) -> ThinkEnd:
+        """Finds the end of the thinking behind a call's opener in it."""
+        return ThinkEnd(self.call_begin)
+
+    def _reset(self) -> None:
+        self.markdown = Markdown()
+        self.called = False
+        self._lookout: ReadAhead | None = None
+        self._return_to: State = self.outside
+        self._tag = 0
+        self._mention_until = 0
+        self._used = -1
+        self._never_ends = False
+        self._may_be_prose = False
+        super()._reset()
+        self._lead = self.call_begin[0]
+        self._leads = (self._lead, "\n", "`", "~")
+
+    def _read_generation_prompt(self) -> None:
+        super()._read_generation_prompt()
+        self.markdown = Markdown()
+        self._newlines = 0
+
+    # Text. Newlines at its end may belong to markup.
+
+    def say(self, text: str) -> None:
+        """Text or thinking. Newlines that touch markup belong to it."""
+        self.markdown.update(text)
+        if self._after_markup:
+            text = text.lstrip("\n")
+            if not text:
+                return
+            self._after_markup = False
+        if self.thinking_open:
+            self._think(text)
+            return
+        rest = text.rstrip("\n")
+        if rest:
+            self.events.append(Text("\n" * self._newlines + rest))
+            self._newlines = 0
+        self._newlines += len(text) - len(rest)
+
+    def touch_markup(self) -> None:
+        """Markup stands here."""
+        super().touch_markup()
+        self.markdown.touch_markup()
+
+    def end_text(self) -> None:
+        """The stream is over: newlines at the very end are text."""
+        if self._newlines and not self.thinking_open and not self._after_markup:
+            self.events.append(Text("\n" * self._newlines))
+            self._newlines = 0
+
+    def _find_short_ways(self) -> None:
+        super()._find_short_ways()
+        if self._in_plain_text:
+            self._in_plain_text = self.markdown.settled and not self._newlines
+
+    def _plain_text(self, chunk: str) -> list[Event] | None:
+        tape = self.tape
+        held = tape.text
+        if held or self._lead in chunk:
+            chunk = held + chunk
+            index, marker = self.text_markers.find(chunk, 0)
+            if marker is not None:
+                return None
+            tape.text = chunk[index:]
+            chunk = chunk[:index]
+        tape.base += len(chunk)
+        markdown = self.markdown
+        markdown.update(chunk)
+        text = chunk.rstrip("\n")
+        newlines = self._newlines
+        if text:
+            self._newlines = len(chunk) - len(text)
+            self._in_plain_text = self._newlines == 0 and markdown.settled
+            return [Text("\n" * newlines + text if newlines else text)]
+        self._newlines = newlines + len(chunk)
+        self._in_plain_text = False
+        return []
+
+    # The two states.
+
+    def outside(self) -> State | None:
+        """Text for the reader."""
+        marker = self.read_text(self.text_markers)
+        if marker is None:
+            return None
+        if self.tape.pos < self._mention_until:
+            return self._mention(marker)
+        if self.tape.pos != self._used:
+            if self.markdown.in_fence() and not self.markdown.unclosed:
+                return self._look_ahead(FenceClose(self.markdown))
+            if self.markdown.spans:
+                return self._look_ahead(SpanClose(self.markdown))
+        if marker == self.call_begin:
+            return self._opener()
+        if marker in self.turn_openers:
+            return self._turn_header(marker)
+        if marker in self.special_tokens or marker == THINK_END:
+            self.pass_markup(marker)
+            return self.outside
+        if marker == THINK_BEGIN:
+            return self._think_tag()
+        if marker == self.result_begin:
+            return self._result_tag()
+        return self._closer(marker)
+
+    def thinking(self) -> State | None:
+        """Thinking, up to its closer. A call in it is real only if no closer follows."""
+        marker = self.read_text(self.text_markers)
+        if marker is None:
+            return None
+        if marker == THINK_END:
+            self.end_thinking()
+            self.pass_markup(marker)
+            return self.outside
+        if marker in self.turn_openers:
+            return self._turn_header(marker)
+        if marker in self.special_tokens or (marker == THINK_BEGIN and self._after_markup):
+            self.pass_markup(marker)
+            return self.thinking
+        if marker == self.call_begin and self.tape.pos >= self._mention_until:
+            return self._opener_in_thinking()
+        return self._mention(marker)
+
+    def begin_thinking(self) -> None:
+        """A tag that opens thinking was read."""
+        super().begin_thinking()
+        self.markdown = Markdown()
+
+    def end_thinking(self) -> None:
+        """Thinking ends here, if it is open."""
+        if self.thinking_open:
+            super().end_thinking()
+            self.markdown = Markdown()
+            self._mention_until = 0
+
+    def home(self) -> State:
+        """The state that goes on where no call is open."""
+        return self.thinking if self.thinking_open else self.outside
+
+    def after_call(self) -> State:
+        """The state behind a call."""
+        return self.outside
+
+    # Tags.
+
+    def _mention(self, marker: str) -> State:
+        """The tag at the cursor is text."""
+        self.tape.i += len(marker)
+        self.say(marker)
+        return self.home()
+
+    def _turn_header(self, marker: str) -> State | None:
+        tape = self.tape
+        header = self.turn_header_pattern.match(tape.text, tape.i, partial=not self.final)
+        if header is None:
+            cut = self.cut_turn_header.match(tape.text, tape.i) if self.final else None
+            self.pass_markup(cut.group() if cut else marker)
+            return self.home()
+        if header.partial:
+            return None
+        reason = self.roles.get(header["role"], "fabricated-turn")
+        if reason is not None:
+            self.stop(reason)
+            return self.outside
+        self.end_thinking()
+        self.pass_markup(header.group())
+        return self.outside
+
+    def _think_tag(self) -> State:
+        if not self.markdown.blank and not self._after_markup:
+            return self._mention(THINK_BEGIN)
+        self.pass_markup(THINK_BEGIN)
+        self.begin_thinking()
+        return self.thinking
+
+    def _result_tag(self) -> State:
+        if not (self.markdown.blank and self.called):
+            return self._mention(self.result_begin)
+        self.stop("fabricated-result")
+        return self.outside
+
+    def _closer(self, marker: str) -> State | None:
+        """A closer without its opener: swallowed at a line's start, or as the first of a run up to the call's own."""
+        if self.markdown.blank:
+            self.pass_markup(marker)
+            return self.outside
+        run = _closer_run(self.closers[self.closers.index(marker) :])
+        found = run.match(self.tape.text, self.tape.i, partial=not self.final) if run else None
+        if found is None:
+            return self._mention(marker)
+        if found.partial:
+            return None
+        self.pass_markup(found.group())
+        return self.outside
+
+    def _opener(self) -> State | None:
+        tape = self.tape
+        start = self.call_start.match(tape.text, tape.i + len(self.call_begin), partial=not self.final)
+        if start is None:
+            return self._no_call()
+        if start.partial:
+            return None
+        return self._begin_call_here()
+
+    def _begin_call_here(self) -> State:
+        self._may_be_prose = not self.markdown.blank and not self.thinking_open
+        self.begin_call()
+        self.tape.i += len(self.call_begin)
+        return self.enter_call()
+
+    def _no_call(self) -> State | None:
+        """An opener that no call follows: at a line's start, with its closer near, a malformed block; where the next
+        tag opens a call, a slip; else prose."""
+        if not self.markdown.blank:
+            return self._mention(self.call_begin)
+        tape = self.tape
+        behind = tape.i + len(self.call_begin)
+        near = tape.text[behind : behind + BLOCK_CHARS]
+        index, marker = _marker_set(self.call_begin, self.call_end).find(
+            near, 0, final=self.final or len(near) == BLOCK_CHARS
+        )
+        if marker is None and not self.final and len(near) < BLOCK_CHARS:
+            return None
+        if marker == self.call_end:
+            self.begin_call()
+            tape.i = behind + index + len(marker)
+            self.drop_call("malformed")
+            return self.after_call()
+        if marker is not None:
+            start = self.call_start.match(tape.text, behind + index + len(marker), partial=not self.final)
+            if start is not None:
+                if start.partial:
+                    return None
+                self.pass_markup(self.call_begin)
+                return self.outside
+        return self._mention(self.call_begin)
+
+    def _opener_in_thinking(self) -> State | None:
+        tape = self.tape
+        start = self.call_start.match(tape.text, tape.i + len(self.call_begin), partial=not self.final)
+        if start is None:
+            return self._mention(self.call_begin)
+        if start.partial:
+            return None
+        if tape.pos != self._used and self.markdown.in_fence() and not self.markdown.unclosed:
+            return self._look_ahead(FenceClose(self.markdown))
+        if self._never_ends:
+            return self._begin_call_here()
+        return self._look_ahead(self.think_end())
+
+    def end_call(self, arguments: Arguments) -> None:
+        """The open call is over. If it turned out to be none, in the middle of a line, its opener was prose."""
+        if self._may_be_prose and self.open_call.name is None and not arguments.too_deep:
+            self.take_back_opener()
+            return
+        super().end_call(arguments)
+        self.called = True
+
+    def take_back_opener(self) -> None:
+        """The open call's opener is text."""
+        self._mention_until = self.take_back_call() + len(self.call_begin)
+
+    # Reading ahead.
+
+    def _look_ahead(self, reader: ReadAhead) -> State:
+        """Find out whether the tag at the cursor is a mention; then come back to it."""
+        tape = self.tape
+        self._lookout = reader
+        self._return_to = self.home()
+        self._tag = tape.pos
+        tape.set_mark(tape.pos)
+        return self._looking_ahead
+
+    def _looking_ahead(self) -> State | None:
+        reader, tape = self._lookout, self.tape
+        assert reader is not None
+        mention = reader.read(tape, final=self.final)
+        too_far = tape.pos - self._tag > self.max_held_chars
+        if mention is None and not too_far:
+            return None
+        if too_far:
+            self._mention_until = self._tag + self.max_held_chars
+        elif mention:
+            self._mention_until = tape.pos
+        else:
+            self._used = self._tag
+            if isinstance(reader, FenceClose):
+                self.markdown.unclosed = True
+            elif isinstance(reader, ThinkEnd):
+                self._never_ends = True
+        self._lookout = None
+        tape.seek(self._tag)
+        tape.clear_mark()
+        return self._return_to
+
+
+@cache
+def _marker_set(*literals: str) -> MarkerSet:
+    return MarkerSet(literals)
+
+
+@cache
+def _closer_run(closers: tuple[str, ...]) -> "regex.Pattern[str] | None":
+    """A run of closers from the first to the last of these, white space and the others between; None for one alone."""
+    first, *others = map(re.escape, closers)
+    if not others:
+        return None
+    return regex.compile(rf"{first}(?:\s{{0,16}}(?:{'|'.join(others)})){{0,4}}\s{{0,16}}{others[-1]}")

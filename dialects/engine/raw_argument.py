@@ -1,0 +1,64 @@
+"""A call's body that is no JSON but the text of one string argument, read as a JSON reader would read it.
+
+It ends at one of `markers` that may be real by `ends`: as in a string of JSON, a marker counts only where a legal
+continuation follows it. Everything else streams as it arrives.
+"""
+
+from dialects.engine.arguments import DONE, ArgumentReader, Arguments, State, StringEnds
+from dialects.engine.coercion import plain_text
+from dialects.engine.markers import MarkerSet
+from dialects.engine.repair import dump
+from dialects.engine.tape import Pieces, Tape
+from dialects.events import Event
+
+__all__ = ["RawArgument"]
+
+
+class RawArgument(ArgumentReader):
+    """Reads the argument `key` from `tape`, from the cursor on."""
+
+    def __init__(
+        self, tape: Tape, ends: StringEnds, markers: MarkerSet, key: str, *, call_id: str = "", name: str = ""
+    ) -> None:
+        super().__init__(tape, ends, call_id=call_id, name=name)
+        self._string_ends = ends
+        self._markers = markers
+        self._raw_key = key
+
+    def is_complete(self, end: int) -> bool:
+        """Any text is."""
+        return True
+
+    def finish(self, end: int, events: list[Event] | None) -> Arguments:
+        self._events = events
+        self._emit('"', "")
+        self._key = None
+        self._emit("}", "")
+        return self._finished()
+
+    def _begin(self) -> State | None:
+        self._pieces = Pieces()
+        self._emit(f"{{{dump(self._raw_key)}:", "")
+        self._key = self._raw_key
+        self._emit('"', "")
+        return self._text
+
+    def _text(self) -> State | None:
+        tape = self.tape
+        text, start = tape.text, tape.i
+        end, marker = self._markers.find(text, start, final=self._final)
+        is_real = None if marker is None else self._string_ends.real(text, end, final=self._final)
+        if marker is not None and is_real is False:
+            end += len(marker)
+        value, json_text, repairs = plain_text(text[start:end])
+        self._emit(json_text[1:-1], str(value))
+        for name in repairs:
+            self.note(name)
+        tape.i = end
+        self.out = tape.pos
+        if is_real is False:
+            return self._text
+        if is_real:
+            self.end = tape.pos
+            self.status = DONE
+        return None

@@ -1,0 +1,289 @@
+"""GLM: the dialect of Z.ai's GLM-4.5, 4.6, 4.7 and 5.
+
+A turn is a role token and a body; the next role token ends it. An assistant's body ends with its calls:
+
+    ( <tool_call> NAME ( <arg_key> KEY </arg_key> <arg_value> VALUE </arg_value> )* </tool_call> )+
+
+GLM-4.5 and 4.6 write a newline after the name and between the tags, GLM-4.7 and later write nothing there. A VALUE is
+plain text where the tool's schema allows only strings, white space and all, and JSON elsewhere: only the schema tells
+`3` from `"3"`. A call has no id. All results of a batch stand in one turn of the observer, each between
+`<tool_response>` and `</tool_response>`, in the order of the calls. Thinking comes first, in `<think>` and `</think>`;
+the prompt may have opened it.
+
+Source: the chat templates of GLM-4.5, GLM-4.7 and GLM-5.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import ClassVar
+
+import regex
+
+from dialects.engine.coercion import write_value
+from dialects.engine.dialect import Dialect, Tools
+from dialects.engine.markers import MarkerSet
+from dialects.engine.plain_tags import PlainTagScanner
+from dialects.engine.rendering import tagged_results
+from dialects.engine.scanner import State
+from dialects.engine.schema import property_schema
+from dialects.engine.values import BROKEN, GOING, TextArguments, ValueEnds, ValueReader
+from dialects.events import Event
+from dialects.messages import Message, ToolCall, ToolResult
+
+__all__ = ["GLM", "Glm", "GlmScanner"]
+
+CALL_BEGIN, CALL_END = "<tool_call>", "</tool_call>"
+KEY_BEGIN, KEY_END = "<arg_key>", "</arg_key>"
+VALUE_BEGIN, VALUE_END = "<arg_value>", "</arg_value>"
+RESULT_BEGIN, RESULT_END = "<tool_response>", "</tool_response>"
+THINK_BEGIN, THINK_END = "<think>", "</think>"
+TEXT_BEGIN, TEXT_END = "[gMASK]<sop>", "<|endoftext|>"
+ROLE_TOKENS = ("<|system|>", "<|user|>", "<|assistant|>", "<|observation|>")
+CONTROL_TOKENS = (
+    *ROLE_TOKENS,
+    TEXT_END,
+    "[gMASK]",
+    "<sop>",
+    CALL_BEGIN,
+    CALL_END,
+    KEY_BEGIN,
+    KEY_END,
+    VALUE_BEGIN,
+    VALUE_END,
+    RESULT_BEGIN,
+    RESULT_END,
+    THINK_BEGIN,
+    THINK_END,
+)
+
+TURN_OPENERS = ("<|system|>", "<|user|>", "<|assistant|>")
+SPECIAL_TOKENS = ("<|observation|>", TEXT_END, "[gMASK]", "<sop>")
+TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_END, *ROLE_TOKENS, TEXT_END])
+KEY_TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_BEGIN, VALUE_END])
+VALUE_TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, VALUE_BEGIN])
+ONLY_CALL_END = MarkerSet([CALL_END])
+
+_TURN_TOKEN = r"<\|(?:system|user|assistant|observation|endoftext)\|>"
+_NAME = r"[^\s<>{}\"'`]{1,256}"
+_NAMED = rf"\s{{0,64}}{_NAME}\s{{0,64}}(?:</?arg_key>|</arg_value>|</?tool_call>|{_TURN_TOKEN})"
+VALUE_ENDS = ValueEnds(
+    (CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_END),
+    closer=VALUE_END,
+    continuation=rf"\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END}|{CALL_BEGIN}{_NAMED})",
+    opening=rf"{KEY_BEGIN}[^<\n]{{0,256}}{KEY_END}\s{{0,64}}{VALUE_BEGIN}",
+    others=rf"{CALL_END}|{CALL_BEGIN}{_NAMED}|{KEY_END}\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END})"
+    rf"|{VALUE_END}\s{{0,64}}{_TURN_TOKEN}",
+)
+name_at = re.compile(rf"\s*({_NAME})").match
+space_at = re.compile(r"\s*").match
+
+
+@cache
+def _call_start(names: frozenset[str]) -> "regex.Pattern[str]":
+    """What follows a call's opener: a name and a tag, or a tool's name and the end of the line."""
+    if not names:
+        return regex.compile(_NAMED)
+    known = "|".join(map(re.escape, sorted(names)))
+    return regex.compile(rf"[ \t]{{0,64}}(?:{known})[ \t]{{0,64}}\n|{_NAMED}")
+
+
+class GlmScanner(PlainTagScanner):
+    """Reads GLM. Text and thinking are those of `PlainTagScanner`; a call has four states.
+
+    `outside` -> `pairs` (between them) -> `key` -> `value_opener` -> `value` -> `pairs` -> ... -> `outside`. The name
+    stands in what opens a call. Malformed pairs without a value are left out.
+    """
+
+    turn_opener = "<|assistant|>"
+    text_markers = MarkerSet(CONTROL_TOKENS).without((KEY_BEGIN, VALUE_BEGIN, RESULT_END))
+    call_begin, call_end = CALL_BEGIN, CALL_END
+    call_start = _call_start(frozenset())
+    closers = (KEY_END, VALUE_END, CALL_END)
+    special_tokens = SPECIAL_TOKENS
+    result_begin = RESULT_BEGIN
+    turn_openers = TURN_OPENERS
+    turn_header_pattern = regex.compile(r"<\|(?P<role>system|user|assistant)\|>\s{0,16}(?=\S)")
+    cut_turn_header = re.compile(r"<\|(?:system|user|assistant)\|>\s*\Z")
+    roles: ClassVar[Mapping[str, str | None]] = {"assistant": None}
+
+    def _reset(self) -> None:
+        self.call_start = _call_start(frozenset(self.tools or ()))  # type: ignore[misc]
+        self.values = ValueReader(VALUE_ENDS, max_held_chars=self.max_held_chars)
+        self.key_start = 0
+        super()._reset()
+
+    def enter_call(self) -> State:
+        tape = self.tape
+        named = name_at(tape.text, tape.i)
+        assert named is not None
+        tape.i = named.end()
+        self.name_call(named[1])
+        tool = (self.tools or {}).get(named[1])
+        self.arguments = TextArguments(tool.parameters if tool else {}, call_id=self.open_call.id, name=named[1])
+        return self.pairs
+
+    def pairs(self) -> State | None:
+        tape = self.tape
+        tape.i = _end_of_space(tape.text, tape.i)
+        index, marker = TAGS.find(tape.text, tape.i, final=False)
+        if index > tape.i:
+            self.arguments.note("surrounding-text")
+            tape.i = index
+        if marker is None:
+            return self._stream_ended() if self.final else None
+        if marker in (CALL_BEGIN, *ROLE_TOKENS, TEXT_END):
+            self.arguments.note("missing-call-end")
+            return self.finish_call()
+        tape.i += len(marker)
+        if marker == CALL_END:
+            return self.finish_call()
+        if marker != KEY_BEGIN:
+            self.arguments.note("stray-closer")
+            return self.pairs
+        self.key_start = tape.pos
+        return self.key
+
+    def key(self) -> State | None:
+        tape = self.tape
+        tape.i, marker = KEY_TAGS.find(tape.text, tape.i, final=self.final)
+        if marker is None:
+            return self.cut_off() if self.final else None
+        if marker in (CALL_BEGIN, CALL_END, KEY_BEGIN):
+            self.arguments.note("missing-value")
+            return self.pairs
+        self.key_text = tape.slice(self.key_start, tape.pos)
+        if marker != KEY_END:
+            self.arguments.note("missing-key-end")
+        if marker != VALUE_BEGIN:
+            tape.i += len(marker)
+        return self.value_opener
+
+    def value_opener(self) -> State | None:
+        tape = self.tape
+        tape.i = _end_of_space(tape.text, tape.i)
+        index, marker = VALUE_TAGS.find(tape.text, tape.i, final=False)
+        if index == tape.i and marker is None:
+            return self.cut_off() if self.final else None
+        if index == tape.i and marker != VALUE_BEGIN:
+            self.arguments.note("missing-value")
+            return self.pairs
+        if index > tape.i:
+            self.arguments.note("missing-value-begin")
+        else:
+            tape.i += len(VALUE_BEGIN)
+        self.values.begin(tape, self.arguments, self.key_text, self._sink())
+        return self.value
+
+    def value(self) -> State | None:
+        status = self.values.read(self._sink(), final=self.final)
+        if self.final and (status is GOING or (status is BROKEN and self.truncated)):
+            return self.cut_off()
+        return None if status is GOING else self.pairs
+
+    def finish_call(self) -> State:
+        """The open call is over, the cursor behind it."""
+        if "surrounding-text" in self.arguments.repairs and not self.arguments.value:
+            self.drop_call("malformed")
+        else:
+            self.end_call(self.arguments.finish(self._sink()))
+        return self.after_call()
+
+    def _stream_ended(self) -> State:
+        """The stream ends between two pairs, perhaps within a tag. If that is the call's closer, the call is complete;
+        so is a call that has arguments, if no tag was begun."""
+        rest = self.tape.text[self.tape.i :]
+        complete = bool(self.arguments.value) if len(rest) < 2 else CALL_END.startswith(rest)
+        if self.truncated or not complete:
+            return self.cut_off()
+        self.tape.i = len(self.tape.text)
+        self.arguments.note("missing-call-end")
+        return self.finish_call()
+
+    def cut_off(self) -> State:
+        """The stream ended inside the call."""
+        self.tape.i = len(self.tape.text)
+        self.drop_call("unfinished")
+        return self.after_call()
+
+    def after_too_large(self) -> State:
+        return self.skip
+
+    def skip(self) -> State | None:
+        """The rest of a call that was too large."""
+        tape = self.tape
+        tape.i, marker = ONLY_CALL_END.find(tape.text, tape.i, final=self.final)
+        if marker is None:
+            return None
+        self.pass_markup(marker)
+        return self.after_call()
+
+    def _sink(self) -> list[Event] | None:
+        return self.events if self.open_call.shown else None
+
+    @property
+    def released(self) -> int:
+        if self.call is None or not self.call.shown:
+            return super().released
+        if self.state == self.value:
+            return self.values.released
+        return self.tape.pos if self.state == self.pairs else self.key_start
+
+    def _find_short_ways(self) -> None:
+        super()._find_short_ways()
+        if self.call is not None and self.call.shown and self.state == self.value and self.values.in_run:
+            self.tape.feed("")
+            self._quick = self._quick_value
+
+    def _quick_value(self, chunk: str) -> list[Event] | None:
+        if self.tape.pos + len(chunk) >= self._limit:
+            return None
+        return self.values.read_run(chunk)
+
+
+def _end_of_space(text: str, start: int) -> int:
+    found = space_at(text, start)
+    assert found is not None
+    return found.end()
+
+
+class Glm(Dialect):
+    """The GLM family's dialect, written in the form of GLM-4.5."""
+
+    name = "glm"
+    title = "GLM-4.5 to GLM-5"
+    models = r"glm[-_ ]?(?:4[._-]?[56](?!\d)|4[._-]?7|5)"
+    control_tokens = CONTROL_TOKENS
+    scanner = GlmScanner
+    generation_prompt = "<|assistant|>\n"
+
+    def call_text(self, call: ToolCall, tools: Tools) -> str:
+        schema = next((tool.parameters for tool in tools or () if tool.name == call.name), {})
+        pairs = "".join(
+            f"{KEY_BEGIN}{key}{KEY_END}\n"
+            f"{VALUE_BEGIN}{write_value(value, property_schema(schema, key), schema)}{VALUE_END}\n"
+            for key, value in call.arguments.items()
+        )
+        return f"{CALL_BEGIN}{call.name}\n{pairs}{CALL_END}"
+
+    def calls_text(self, calls: Sequence[ToolCall], tools: Tools) -> str:
+        return "\n".join(self.call_text(call, tools) for call in calls)
+
+    def results_text(self, results: Sequence[ToolResult]) -> str:
+        return f"<observation>\n{self.bare_results_text(results)}\n</observation>"
+
+    def bare_results_text(self, results: Sequence[ToolResult]) -> str:
+        return tagged_results(RESULT_BEGIN, results, RESULT_END)
+
+    def results_turn_text(self, results: Sequence[ToolResult]) -> str:
+        return f"<|observation|>\n{self.bare_results_text(results)}"
+
+    def turn_text(self, role: str, name: str | None, body: str) -> str:
+        blank_line = "\n" if role == "assistant" and body.startswith(THINK_BEGIN) else ""
+        return f"<|{role}|>\n{blank_line}{body}"
+
+    def transcript_text(self, messages: Sequence[Message], tools: Tools) -> str:
+        return TEXT_BEGIN + super().transcript_text(messages, tools)
+
+
+GLM = Glm()

@@ -1,0 +1,55 @@
+"""Hermes: the dialect of Nous Research's Hermes 2 Pro, Hermes 3 and Hermes 4.
+
+A turn is `<|im_start|>`, the role, a newline, the body and `<|im_end|>` (ChatML). An assistant's body ends with its
+calls, each one JSON object between two tags, one after the other, a newline between them:
+
+    ( <tool_call> {"name": NAME, "arguments": ARGUMENTS} </tool_call> )+
+
+ARGUMENTS is a JSON object; a model may write it before the name. A call has no id. All results of a batch stand in one
+turn of the role `tool`, each between `<tool_response>` and `</tool_response>`, in the order of the calls. Thinking
+(Hermes 4) comes first, in `<think>` and `</think>`.
+
+Source: Nous Research's Hermes-Function-Calling prompt format, and the chat templates of the family.
+"""
+
+from collections.abc import Sequence
+
+from dialects.engine.dialect import Dialect, Tools
+from dialects.engine.rendering import chatml_turn, tagged_json_call, tagged_results
+from dialects.messages import ToolCall, ToolResult
+
+__all__ = ["HERMES", "Hermes"]
+
+TURN_BEGIN, TURN_END = "<|im_start|>", "<|im_end|>"
+CALL_BEGIN, CALL_END = "<tool_call>", "</tool_call>"
+RESULT_BEGIN, RESULT_END = "<tool_response>", "</tool_response>"
+THINK_BEGIN, THINK_END = "<think>", "</think>"
+CONTROL_TOKENS = (TURN_BEGIN, TURN_END, CALL_BEGIN, CALL_END, RESULT_BEGIN, RESULT_END, THINK_BEGIN, THINK_END)
+
+
+class Hermes(Dialect):
+    """The Hermes family's dialect."""
+
+    name = "hermes"
+    title = "Hermes 2 Pro, 3 and 4"
+    models = r"hermes[-_ ]?(2[-_ ]?pro|3|4)"
+    control_tokens = CONTROL_TOKENS
+    generation_prompt = f"{TURN_BEGIN}assistant\n"
+
+    def call_text(self, call: ToolCall, tools: Tools) -> str:
+        return tagged_json_call(CALL_BEGIN, call, CALL_END)
+
+    def calls_text(self, calls: Sequence[ToolCall], tools: Tools) -> str:
+        return "\n".join(self.call_text(call, tools) for call in calls)
+
+    def results_text(self, results: Sequence[ToolResult]) -> str:
+        return tagged_results(RESULT_BEGIN, results, RESULT_END)
+
+    def results_turn_text(self, results: Sequence[ToolResult]) -> str:
+        return chatml_turn("tool", self.results_text(results))
+
+    def turn_text(self, role: str, name: str | None, body: str) -> str:
+        return chatml_turn(role, body)
+
+
+HERMES = Hermes()
