@@ -23,11 +23,12 @@ import regex
 from dialects.engine.coercion import write_value
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.markers import MarkerSet
-from dialects.engine.plain_tags import PlainTagScanner
+from dialects.engine.plain_tags import PlainTagScanner, ThinkEnd
 from dialects.engine.rendering import tagged_results
 from dialects.engine.scanner import State
 from dialects.engine.schema import property_schema
-from dialects.engine.values import BROKEN, GOING, TextArguments, ValueEnds, ValueReader
+from dialects.engine.text_arguments import TextArguments
+from dialects.engine.values import BROKEN, GOING, ThinkEndOutsideValues, ValueEnds, ValueReader
 from dialects.events import Event
 from dialects.messages import Message, ToolCall, ToolResult
 
@@ -58,7 +59,7 @@ CONTROL_TOKENS = (
 )
 
 TURN_OPENERS = ("<|system|>", "<|user|>", "<|assistant|>")
-SPECIAL_TOKENS = ("<|observation|>", TEXT_END, "[gMASK]", "<sop>")
+SPECIAL_TOKENS = ("<|observation|>", TEXT_END, "<sop>")
 TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_END, *ROLE_TOKENS, TEXT_END])
 KEY_TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_BEGIN, VALUE_END])
 VALUE_TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, VALUE_BEGIN])
@@ -69,6 +70,7 @@ _NAME = r"[^\s<>{}\"'`]{1,256}"
 _NAMED = rf"\s{{0,64}}{_NAME}\s{{0,64}}(?:</?arg_key>|</arg_value>|</?tool_call>|{_TURN_TOKEN})"
 VALUE_ENDS = ValueEnds(
     (CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_END),
+    opener=VALUE_BEGIN,
     closer=VALUE_END,
     continuation=rf"\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END}|{CALL_BEGIN}{_NAMED})",
     opening=rf"{KEY_BEGIN}[^<\n]{{0,256}}{KEY_END}\s{{0,64}}{VALUE_BEGIN}",
@@ -96,7 +98,7 @@ class GlmScanner(PlainTagScanner):
     """
 
     turn_opener = "<|assistant|>"
-    text_markers = MarkerSet(CONTROL_TOKENS).without((KEY_BEGIN, VALUE_BEGIN, RESULT_END))
+    text_markers = MarkerSet(CONTROL_TOKENS).without((KEY_BEGIN, VALUE_BEGIN, RESULT_END, "[gMASK]"))
     call_begin, call_end = CALL_BEGIN, CALL_END
     call_start = _call_start(frozenset())
     closers = (KEY_END, VALUE_END, CALL_END)
@@ -112,6 +114,9 @@ class GlmScanner(PlainTagScanner):
         self.values = ValueReader(VALUE_ENDS, max_held_chars=self.max_held_chars)
         self.key_start = 0
         super()._reset()
+
+    def think_end(self) -> ThinkEnd:
+        return ThinkEndOutsideValues(VALUE_ENDS)
 
     def enter_call(self) -> State:
         tape = self.tape
@@ -190,11 +195,9 @@ class GlmScanner(PlainTagScanner):
         return self.after_call()
 
     def _stream_ended(self) -> State:
-        """The stream ends between two pairs, perhaps within a tag. If that is the call's closer, the call is complete;
-        so is a call that has arguments, if no tag was begun."""
+        """The stream ends between two pairs: unless the call's closer was begun, another pair may be missing."""
         rest = self.tape.text[self.tape.i :]
-        complete = bool(self.arguments.value) if len(rest) < 2 else CALL_END.startswith(rest)
-        if self.truncated or not complete:
+        if self.truncated or len(rest) < 2 or not CALL_END.startswith(rest):
             return self.cut_off()
         self.tape.i = len(self.tape.text)
         self.arguments.note("missing-call-end")

@@ -42,39 +42,30 @@ __all__ = ["HARMONY", "Harmony", "HarmonyScanner"]
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
 CALL, END, RETURN = MESSAGE_ENDS = ("<|call|>", "<|end|>", "<|return|>")
 CONTROL_TOKENS = (START, CHANNEL, CONSTRAIN, MESSAGE, *MESSAGE_ENDS, "<|endoftext|>")
+AUTHORS = ("assistant", "user", "system", "developer")
 CHANNELS = ("analysis", "commentary", "final")
 FUNCTIONS = "functions."
 NO_TOOLS = ("assistant", "user", "all")
 """Recipients to whom a message of the assistant is text."""
 
-
-def _header(*pieces: str) -> regex.Pattern[str]:
-    """One of these pieces of a header, after white space."""
-    return regex.compile(rf"\s{{0,16}}+(?:{'|'.join(pieces)})")
-
-
 _CHANNEL = "|".join(CHANNELS)
 _GOES_ON = r"(?=\s{0,16}(?:to=|<\|(?:channel|constrain|message)\|>))"
 _WORD = rf"[\w.+/-]{{1,64}}+{_GOES_ON}"
-_ITEMS = (
-    r"(?P<message><\|message\|>)",
-    rf"<\|channel\|>\s{{0,16}}+(?P<channel>{_CHANNEL}|{_WORD})",
-    rf"<\|constrain\|>\s{{0,16}}+(?P<type>json|{_WORD})",
-    r"to=(?P<recipient>[^\s<{]{0,256}+)(?=[\s<{])",
+_AUTHOR = (
+    r"\s{0,16}+(?:assistant|(?P<turn>(?:user|system|developer)(?=[^a-z0-9_.-]))|(?P<result>functions\.)"
+    rf"|(?P<author>[^\s<{{=]{{1,256}}+){_GOES_ON})"
 )
-ITEM = _header(*_ITEMS, rf"(?P<word>json(?=\s{{0,16}}\{{)|{_WORD})")
-FIRST_ITEM = _header(*_ITEMS, rf"(?P<word>(?:{_CHANNEL}){_GOES_ON})")
-"""In the header that the prompt began: text may stand there instead, so that only a channel's name is a word of it."""
-BARE_TOKEN = _header(r"<\|(?:channel|constrain)\|>")
-AUTHOR = _header(
-    r"assistant|(?P<turn>(?:user|system|developer)(?=[^a-z0-9_.-]))|(?P<tool>functions\.)",
-    rf"(?P<word>[^\s<{{]{{1,256}}+){_GOES_ON}",
+_ITEM = (
+    rf"\s{{0,16}}+(?:<\|channel\|>(?:\s{{0,16}}+(?P<channel>{_CHANNEL}|{_WORD}))?+"
+    rf"|<\|constrain\|>(?:\s{{0,16}}+(?P<type>json|{_WORD}))?+"
+    rf"|to=(?P<to>[^\s<{{]{{0,256}}+)(?=[\s<{{])|(?P<word>json(?=\s{{0,16}}\{{)|{_WORD}))"
 )
-CUT = _header(
-    rf"assistant|user|system|developer|functions\.|(?:<\|channel\|>\s{{0,16}})?(?:{_CHANNEL})",
-    r"<\|(?:constrain|message)\|>|to=[^\s<{]*+",
-)
-"""What the end of the stream may cut short in a header."""
+_ITEMS = rf"(?:<\|start\|>(?:{_AUTHOR})?+)?+(?:{_ITEM}){{0,12}}+"
+_MESSAGE = r"\s{0,16}+(?P<message><\|message\|>)"
+HEADER = regex.compile(f"{_ITEMS}(?:{_MESSAGE})?+")
+LONGER_HEADER = regex.compile(f"{_ITEMS}(?:{_MESSAGE}|{_ITEM})")
+"""Where this matches in part, the text ends inside the next piece of a header."""
+CUT_RECIPIENT = re.compile(r"\s*to=[^\s<{]*+\Z")
 
 STRIPPED = re.compile(r"analysis\w")
 STRIPPED_END = "assistantfinal"
@@ -87,8 +78,8 @@ _skip_space = skipping(r"\s*+")
 class HarmonyScanner(ArgumentScanner):
     """Reads Harmony; see the grammar above.
 
-    `author` and `header` read a header; after it comes text (`outside`), `thinking`, or the `body` of a call with its
-    `args`. `between` messages there is white space. `stripped` is the stream without special tokens.
+    `header` -> text (`outside`) or `thinking` or, of a call, `body` -> `args`; then `between`, where white space is,
+    until the next header. `stripped` is the stream without special tokens.
     """
 
     turn_opener = f"{START}assistant"
@@ -108,19 +99,16 @@ class HarmonyScanner(ArgumentScanner):
         super().__init__(**options)
 
     def _reset(self) -> None:
-        self.begin_header(0)
+        self.header_start = self.body_start = self.prompt_end = 0
+        self.raw_key: str | None = None
         super()._reset()
 
     def _read_generation_prompt(self) -> None:
+        self.prompt_end = len(self.generation_prompt)
         super()._read_generation_prompt()
-        if self.call is not None:
-            return
-        self.tape.clear_mark()
-        if self.state in (self.author, self.header):
-            self.header_start = self.tape.pos
-            self.tape.set_mark(self.header_start)
-
-    # Around headers.
+        self.prompt_end = self.tape.end
+        if self.state == self.header:
+            self.tape.seek(self.header_start)
 
     def outside(self) -> State | None:
         return self.after(self.read_text(self.text_markers))
@@ -138,154 +126,104 @@ class HarmonyScanner(ArgumentScanner):
         if marker is None:
             return None
         if marker in (START, CHANNEL, CONSTRAIN):
-            self.begin_header(self.tape.pos)
-            self.tape.set_mark(self.header_start)
-            return self.author if marker == START else self.header
+            self.header_start = self.tape.pos
+            return self.header
         self.pass_markup(marker)
         if marker == MESSAGE:
-            return self.home()
+            return self.message(None)
         self.end_thinking()
         return self.between
-
-    def home(self) -> State:
-        """The state that reads an open message which is no call."""
-        return self.thinking if self.thinking_open else self.outside
 
     def after_call(self) -> State:
         return self.between
 
-    # The header.
-
-    def begin_header(self, start: int) -> None:
-        """A header begins at `start`; nothing of it is known."""
-        self.header_start = start
-        self.channel: str | None = None  # empty: a message without a channel; None: perhaps no message at all
-        self.stranger: str | None = None  # the author, if it is not the assistant
-        self.is_json = False
-        self.raw_key: str | None = None  # the argument that a raw body is; None: it cannot be raw
-        self.body_start = 0
-
-    def author(self) -> State | None:
-        if self.tape.pos == self.header_start:
-            self.tape.i += len(START)
-        found = self.look(AUTHOR)
-        if found is not None and found.partial:
-            return None
-        self.channel = ""
-        if found is None:
-            return self.header
-        self.tape.i = found.end()
-        self.stranger = word = found["word"]
-        if found["turn"] or found["tool"] or word in (self.tools or ()):
-            return self.fabricated("fabricated-turn" if found["turn"] else "fabricated-result")
-        self.channel = word if word in CHANNELS else ""
-        return self.header
-
     def header(self) -> State | None:
-        """One item of a header. The header ends with `<|message|>`, or before what is no item."""
-        found = self.look(FIRST_ITEM if self.tape.pos == self.header_start else ITEM)
-        if found is None:
-            return self.end_of_header()
-        if found.partial:
-            return None
-        self.tape.i = found.end()
-        if found["message"]:
-            return self.message() if self.call is None else self.begin_body()
-        if found["recipient"] is not None:
-            return self.recipient(found["recipient"])
-        if found["channel"] or found["word"] in CHANNELS:
-            self.channel = found["channel"] or found["word"]
-        elif "json" in (found["word"], found["type"]):
-            self.is_json = True
-        return self.header
-
-    def look(self, pattern: regex.Pattern[str]) -> "regex.Match[str] | None":
-        """What stands at the cursor of a header. What the end of the stream cut short is passed."""
+        """A header up to `<|message|>`, or to what is none of it."""
         tape = self.tape
-        found = pattern.match(tape.text, tape.i, partial=not self.final)
-        if found is None and self.final and tape.pos > self.header_start:
-            tape.i = len(tape.text) if CUT.fullmatch(tape.text, tape.i, partial=True) else tape.i
-        return found
-
-    def recipient(self, recipient: str) -> State:
-        """The call, if it is one, begins with the header. To its name a content type may be glued."""
-        if recipient == "assistant" and self.stranger:
-            return self.fabricated("fabricated-result")
-        if self.call is not None or recipient in NO_TOOLS:
+        found = HEADER.match(tape.text, tape.i)
+        assert found is not None
+        recipients = found.captures("to")
+        is_result = found["author"] and ("assistant" in recipients[:1] or found["author"] in (self.tools or ()))
+        if found["turn"] or found["result"] or is_result:
+            self.stop("fabricated-turn" if found["turn"] else "fabricated-result")
+            return self.outside
+        recipients += [""] if self.final and CUT_RECIPIENT.match(tape.text, found.end()) else []
+        called = [name for name in recipients if name not in NO_TOOLS]
+        if called and self.call is None and tape.end > self.prompt_end:
+            self.begin_call_to(called[0])
             return self.header
-        end = self.tape.pos
-        self.tape.seek(self.header_start)
+        longer = None if self.final else LONGER_HEADER.match(tape.text, tape.i, partial=True)
+        if (longer is not None and longer.partial) or (called and self.call is None):
+            tape.i = len(tape.text) if tape.is_hiding else tape.i
+            return None
+        tape.i = found.end()
+        return self.end_of_header(found)
+
+    def end_of_header(self, found: "regex.Match[str]") -> State:
+        """The header ends at the cursor."""
+        tape = self.tape
+        self.body_start = tape.pos
+        if self.final and tape.pos > self.prompt_end and _is_cut(found.group(), tape.text[tape.i :].strip()):
+            tape.i = len(tape.text)
+        words = [*found.captures("type"), *found.captures("word")]
+        if self.call is not None:
+            self.open_call.repairs += [] if found["message"] else ["missing-arguments-begin"]
+            self.raw_key = None if "json" in words else self.raw_key
+            return self.body
+        if tape.pos == self.prompt_end and STRIPPED.match(tape.text, tape.i):
+            tape.set_mark(tape.pos)
+            return self.stripped
+        channels = [word for word in (found["author"], *found.captures("channel"), *words) if word in CHANNELS]
+        unknown = "" if found.group().startswith(START) else found["channel"]
+        return self.message(channels[-1] if channels else unknown)
+
+    def begin_call_to(self, recipient: str) -> None:
+        """The header is that of a call. To the name a content type may be glued."""
         self.begin_call()
-        self.tape.seek(end)
-        tools = self.tools or {}
+        self.open_call.start = max(self.open_call.start, self.prompt_end)
         name = recipient.removeprefix(FUNCTIONS)
+        tools = self.tools or {}
+        self.raw_key = None if recipient.startswith(FUNCTIONS) else "input"
         if name not in tools and name.removesuffix("json") in tools:
-            name = name.removesuffix("json")
-            self.is_json = True
+            name, self.raw_key = name.removesuffix("json"), None
             self.open_call.repairs.append("resolved-name")
-        if not recipient.startswith(FUNCTIONS):
-            schemas = tools[name].properties if name in tools else {}
-            strings = [key for key, schema in schemas.items() if is_text_only(schema, tools[name].parameters)]
-            self.raw_key = strings[0] if len(strings) == 1 else "input"
+        elif self.raw_key and name in tools:
+            schemas = tools[name].properties
+            strings = [key for key in schemas if is_text_only(schemas[key], tools[name].parameters)]
+            self.raw_key = strings[0] if len(strings) == 1 else self.raw_key
         if name:
             self.name_call(name)
-        return self.header
 
-    def end_of_header(self) -> State:
-        """The header ends without `<|message|>`, or there was none."""
-        tape = self.tape
-        if bare := BARE_TOKEN.match(tape.text, tape.i):
-            tape.i = bare.end()
-            return self.header
-        if self.call is not None:
-            self.open_call.repairs.append("missing-arguments-begin")
-            return self.begin_body()
-        if tape.pos == self.header_start and STRIPPED.match(tape.text, tape.i):
-            return self.stripped
-        return self.message()
-
-    def fabricated(self, reason: str) -> State:
-        """The message is not the assistant's."""
-        self.stop(reason)
-        return self.outside
-
-    # The body.
-
-    def message(self) -> State:
-        """Text or thinking begins at the cursor."""
-        self.tape.clear_mark()
-        if self.channel is not None:
+    def message(self, channel: str | None) -> State:
+        """The body of a message that is no call; None: of the same message."""
+        if channel is not None:
             self.end_thinking()
-        if self.channel == "analysis" and self.parse_thinking:
+        if channel == "analysis" and self.parse_thinking:
             self.begin_thinking()
         self.touch_markup()
-        return self.home()
+        return self.thinking if self.thinking_open else self.outside
 
     def stripped(self) -> State | None:
         tape = self.tape
         tape.i, marker = STRIPPED_ENDS.find(tape.text, tape.i, final=self.final)
         end = tape.pos
-        is_too_far = end - self.header_start > self.max_held_chars
+        is_too_far = end - self.body_start > self.max_held_chars
         if marker is None and not self.final and not is_too_far:
             return None
-        tape.seek(self.header_start)
+        thinking = tape.slice(self.body_start + len("analysis"), end)
         if marker != STRIPPED_END or is_too_far:
-            return self.message()
-        thinking = tape.slice(self.header_start + len("analysis"), end)
-        tape.seek(end)
-        self.channel = "analysis"
-        self.message()
+            tape.seek(self.body_start)
+            tape.clear_mark()
+            return self.message("final")
+        tape.clear_mark()
+        self.message("analysis")
         self.say(thinking)
         self.end_thinking()
         self.pass_markup(STRIPPED_END)
         return self.outside
 
-    def begin_body(self) -> State:
-        self.body_start = self.tape.pos
-        return self.body
-
     def body(self) -> State | None:
-        """What a call's body is, its first character says."""
+        """What the body of a call is, its first character says."""
         tape = self.tape
         text = tape.text
         tape.i = _skip_space(text, tape.i).end()
@@ -301,11 +239,10 @@ class HarmonyScanner(ArgumentScanner):
         if "missing-arguments-begin" in call.repairs:
             self.drop_call("malformed")
             return self.between
-        if self.raw_key is not None and not self.is_json:
+        if self.raw_key is not None:
             tape.seek(self.body_start)
-            name = call.name or ""
-            ends = (self.string_ends, self.broken_ends)
-            self.reader = RawArgument(tape, *ends, self.raw_key, call_id=call.id, name=name)
+            ends, markers = self.string_ends, self.broken_ends
+            self.reader = RawArgument(tape, ends, markers, self.raw_key, call_id=call.id, name=call.name or "")
         return self.args
 
     def end_at(self, marker: str) -> State:
@@ -320,6 +257,13 @@ class HarmonyScanner(ArgumentScanner):
         super().end_call(arguments)
 
 
+def _is_cut(header: str, rest: str) -> bool:
+    """Whether the end of the stream cut a header short in the next word of it."""
+    words = AUTHORS if header == START else CHANNELS if header.endswith(CHANNEL) else ()
+    is_part = any(word.startswith(rest) for word in (*words, CHANNEL, CONSTRAIN, MESSAGE, "to="))
+    return is_part or CUT_RECIPIENT.match(rest) is not None
+
+
 class Harmony(Dialect):
     """The gpt-oss family's dialect."""
 
@@ -331,9 +275,8 @@ class Harmony(Dialect):
     generation_prompt = f"{START}assistant"
 
     def call_text(self, call: ToolCall, tools: Tools) -> str:
-        return _message(
-            "assistant", f"{CHANNEL}commentary to={FUNCTIONS}{call.name}", compact_json(call.arguments), CALL
-        )
+        header = f"{CHANNEL}commentary to={FUNCTIONS}{call.name}"
+        return _message("assistant", header, compact_json(call.arguments), CALL)
 
     def calls_text(self, calls: Sequence[ToolCall], tools: Tools) -> str:
         return "".join(self.call_text(call, tools) for call in calls)
@@ -350,8 +293,8 @@ class Harmony(Dialect):
 
     def assistant_text(self, message: Message, tools: Tools) -> str:
         thinking = self.thinking_text(message.reasoning) if message.reasoning else ""
-        is_bare = not message.reasoning and not message.tool_calls
-        answer = _message("assistant", f"{CHANNEL}final", message.content) if message.content or is_bare else ""
+        has_answer = message.content or not (message.reasoning or message.tool_calls)
+        answer = _message("assistant", f"{CHANNEL}final", message.content) if has_answer else ""
         return thinking + answer + self.calls_text(message.tool_calls, tools)
 
     def turn_text(self, role: str, name: str | None, body: str) -> str:

@@ -14,7 +14,6 @@ at any other the reader is `BROKEN`, and `finish` repairs the whole text and con
 """
 
 import copy
-import json.decoder
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, TypeAlias, cast
@@ -23,13 +22,18 @@ import regex
 
 from dialects.engine.markers import begun
 from dialects.engine.repair import (
+    HEX,
+    HIGH_SURROGATE,
+    LOW_SURROGATE,
     MAX_DEPTH,
     NUMBER,
+    REGULAR_ESCAPE,
     continuation,
     decode_string,
     dump,
     load,
     repair,
+    scanstring,
     too_many_digits,
 )
 from dialects.engine.tape import Pieces, Tape
@@ -54,12 +58,6 @@ TOO_DEEP: Final = "too deep"
 CANDIDATE: Final = "candidate"
 """The cursor stands before a marker inside a string, which may be the real end of the call."""
 
-_LOW_SURROGATE_BEGUN = re.compile(r"(?:\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]{0,2})?)?)?|)\Z")
-scanstring: Callable[[str, int], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
-"""Decodes the JSON string whose first character stands at an index; the standard library's own, in C."""
-
-_HEX_BEGUN = re.compile(r"[0-9a-fA-F]{0,3}\Z")
-_HEX = re.compile(r"[0-9a-fA-F]{4}")
 _PLAIN_LITERALS = {"true", "false", "null"}
 _MENDED_LITERALS = {
     "True": ("true", "python-literal"),
@@ -80,7 +78,6 @@ def skipping(pattern: str) -> Skip:
 
 
 _skip_space = skipping(r"[ \t\n\r]*+")
-_skip_control = skipping(r"[\x00-\x1f]*+")
 _skip_scalar = skipping(r"[^ \t\n\r,:\[\]{}\"<]*+")
 
 
@@ -107,7 +104,7 @@ class StringEnds:
         for marker in markers:
             by_lead.setdefault(marker[0], []).append(marker[1:])
         harmless = [f"{re.escape(lead)}(?!{begun(rests)})" for lead, rests in by_lead.items()]
-        self.run = _string_run("".join(map(re.escape, by_lead)), "|".join(harmless))
+        self.runs = _string_runs("".join(map(re.escape, by_lead)), "|".join(harmless))
         self.openers = "\\" + "".join(by_lead)
 
     def real(self, text: str, start: int, *, final: bool) -> bool | None:
@@ -121,18 +118,21 @@ class StringEnds:
         return self._pattern.match(text, start, partial=True) is not None
 
 
-def _string_run(excluded: str, harmless: str) -> Skip:
-    """What eats a whole stretch of a string that JSON allows and that cannot begin a marker."""
+def _string_runs(excluded: str, harmless: str) -> tuple[Skip, Skip]:
+    """What eats a whole stretch of a string: all that JSON allows and that cannot begin a marker; and the same with
+    what can be mended on the spot. Both stop before what the end of the text may have cut."""
     plain = rf'[^"\\\x00-\x1f\ud800-\udfff{excluded}]*+'
-    escape = (
-        r'\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}'
-        r"|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    )
-    between = f"{escape}|{harmless}" if harmless else escape
-    return skipping(f"{plain}(?:(?:{between}){plain})*+")
+    regular = f"{REGULAR_ESCAPE}|{harmless}" if harmless else REGULAR_ESCAPE
+    return skipping(f"{plain}(?:(?:{regular}){plain})*+"), skipping(f"{plain}(?:(?:{regular}|{_MENDABLE}){plain})*+")
 
 
-_NO_ENDS_RUN = _string_run("", "")
+_LOW_BEGUN = rf"(?:\\(?:u(?:[dD](?:[c-fC-F]{HEX}{{0,2}})?)?)?)?\Z"
+_MENDABLE = (
+    r"[\x00-\x1f\ud800-\udfff]"
+    rf"|{LOW_SURROGATE}|{HIGH_SURROGATE}(?!{LOW_SURROGATE}|{_LOW_BEGUN})"
+    rf"""|\\(?:'|(?=[^u"\\/bfnrt'])|(?=u)(?!u{HEX}{{0,3}}\Z|u{HEX}{{4}}))"""
+)
+_NO_ENDS_RUNS = _string_runs("", "")
 
 
 class ArgumentReader:
@@ -154,7 +154,7 @@ class ArgumentReader:
         self.run_limit = 0
         """Up to which position `read_run` may go."""
         self._ends = ends
-        self._run = ends.run if ends else _NO_ENDS_RUN
+        self._run, self._mendable_run = ends.runs if ends else _NO_ENDS_RUNS
         self._openers = ends.openers if ends else "\\"
         self._state: State = self._begin
         self._events: list[Event] | None = None
@@ -403,29 +403,10 @@ class ArgumentReader:
                 return self._colon
             self._quote_end = None if self._skipping else tape.pos
             return self._string_done()
-        if char == "\\":
-            return self._irregular_escape(text, end)
-        if char < " ":
-            raw = text[end : _skip_control(text, end).end()]
-            return self._mend(dump(raw)[1:-1], raw, len(raw), "control-character")
-        if "\ud800" <= char <= "\udfff":
-            return self._mend("\ufffd", "\ufffd", 1, "lone-surrogate")
-        return self._marker(text, end)
-
-    def _irregular_escape(self, text: str, start: int) -> State | None:
-        if len(text) - start < 2:
-            return None
-        char = text[start + 1]
-        if char == "'":
-            return self._mend("'", "'", 2, "invalid-escape")
-        if char == "u":
-            if _HEX_BEGUN.match(text, start + 2):
-                return None
-            if _HEX.match(text, start + 2):
-                if text[start + 3] in "89abAB" and _LOW_SURROGATE_BEGUN.match(text, start + 6):
-                    return None
-                return self._mend("\\ufffd", "\ufffd", 6, "lone-surrogate")
-        return self._mend("\\\\", "\\", 1, "invalid-escape")
+        mendable = self._mendable_run(text, end).end()
+        if mendable > end:
+            return self._mend(text[end:mendable])
+        return None if char == "\\" else self._marker(text, end)
 
     def _marker(self, text: str, start: int) -> State | None:
         if self._ends is not None and self.tape.base + start >= self.literal_until:
@@ -532,14 +513,16 @@ class ArgumentReader:
             self._runs[self._key] = delta
         self._emit(run, delta)
 
-    def _mend(self, json_text: str, delta: str, size: int, name: str) -> State:
-        """Write `json_text` for the next `size` characters of a string, which mean `delta`."""
-        self.note(name)
-        self.tape.i += size
+    def _mend(self, raw: str) -> State:
+        """Pass on characters of a string some of which JSON does not allow there."""
+        decoded = decode_string(raw)
+        for name in decoded.repairs:
+            self.note(name)
+        self.tape.i += len(raw)
         if self._in_key:
             self._key_mended = True
         else:
-            self._replace(json_text, self.tape.pos, delta=delta)
+            self._replace(decoded.text, self.tape.pos, delta=decoded.value)
         return self._string
 
     def _replace(self, json_text: str, end: int, *, delta: str | None = None) -> None:

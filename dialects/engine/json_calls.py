@@ -27,7 +27,7 @@ from dialects.engine.plain_tags import PlainTagScanner
 from dialects.engine.repair import decode_string, dump, repair
 from dialects.engine.scanner import ArgumentScanner
 from dialects.engine.scanner import State as ScannerState
-from dialects.engine.tape import Tape
+from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event
 
 _skip_space = skipping(r"\s*+")
@@ -182,6 +182,7 @@ class CallReader(ArgumentReader):
 
     def _from_fields(self, fields: dict[str, Any]) -> Arguments:
         """Name and arguments from the value of the whole object."""
+        was_shown = bool(self.call_id)
         inner = fields.get("function")
         if "name" not in fields and isinstance(inner, dict):
             self.note("nested-call")
@@ -194,6 +195,8 @@ class CallReader(ArgumentReader):
                 self._name_known(fields[key])
         if not self._arguments_done:
             self._inside = True
+            if not was_shown:
+                self._pieces = Pieces()
             self._write_rest(self._arguments_of(fields))
         return self._finished()
 

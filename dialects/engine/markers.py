@@ -35,7 +35,7 @@ def begun(literals: Iterable[str]) -> str:
 class MarkerSet:
     """A compiled set of literal markers."""
 
-    __slots__ = ("_begun", "_complete", "_longer", "leads", "literals")
+    __slots__ = ("_begun", "_complete", "_longer", "_longest", "leads", "literals")
 
     def __init__(self, literals: Iterable[str]) -> None:
         self.literals = frozenset(literals)
@@ -47,6 +47,7 @@ class MarkerSet:
         self.leads = tuple(rests_of)
         self._begun = re.compile("|".join(re.escape(lead) + begun(rests) for lead, rests in rests_of.items()))
         self._complete = re.compile("|".join(map(re.escape, sorted(self.literals, key=len, reverse=True))))
+        self._longest = max(map(len, self.literals))
         self._longer = {
             literal for literal in self.literals if any(o != literal and o.startswith(literal) for o in self.literals)
         }
@@ -65,7 +66,7 @@ class MarkerSet:
 
     def held_suffix(self, text: str, start: int) -> int:
         """Where the suffix of `text[start:]` begins that is a proper prefix of a marker; `len(text)` if none is."""
-        for found in self._begun.finditer(text, start):
+        for found in self._begun.finditer(text, max(start, len(text) - self._longest + 1)):
             if found.end() == len(text) and (found.group() not in self.literals or found.group() in self._longer):
                 return found.start()
         return len(text)

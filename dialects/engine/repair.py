@@ -11,23 +11,28 @@ string closes it only if what follows could follow a string there; else it is on
 `continuation` is the other half: part of the arguments may be out already, and is never taken back.
 """
 
-import json
+import json.decoder
 import logging
 import re
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import json_repair
 
 __all__ = [
+    "HIGH_SURROGATE",
+    "LOW_SURROGATE",
     "MAX_DEPTH",
     "NUMBER",
+    "REGULAR_ESCAPE",
     "Repaired",
     "continuation",
     "decode_string",
     "dump",
     "load",
     "repair",
+    "scanstring",
     "too_many_digits",
 ]
 
@@ -200,18 +205,19 @@ def too_many_digits(number: str) -> bool:
 
 # Strings.
 
-_REGULAR_ESCAPE = (
-    r'\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}'
-    r"|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-)
+scanstring: Callable[[str, int], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
+"""Decodes the JSON string whose first character stands at an index; the standard library's own, in C."""
+
+HEX = "[0-9a-fA-F]"
+LOW_SURROGATE = rf"\\u[dD][c-fC-F]{HEX}{{2}}"
+HIGH_SURROGATE = rf"\\u[dD][89abAB]{HEX}{{2}}"
+REGULAR_ESCAPE = rf'\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F]){HEX}{{4}})|{HIGH_SURROGATE}{LOW_SURROGATE}'
 _IRREGULAR = re.compile(
-    rf"(?P<good>(?:{_REGULAR_ESCAPE})++)"
-    r"|(?P<surrogate>\\u[dD][89a-fA-F][0-9a-fA-F]{2}|[\ud800-\udfff])"
-    r"|(?P<apostrophe>\\')|(?P<backslash>\\)|(?P<quote>\")|(?P<control>[\x00-\x1f]++)"
+    rf"(?P<good>(?:{REGULAR_ESCAPE})++)"
+    rf"|(?P<surrogate>{HIGH_SURROGATE}|{LOW_SURROGATE}|[\ud800-\udfff])"
+    r"|(?P<apostrophe>\\')|(?P<backslash>\\)|(?P<quote>\"++)|(?P<control>[\x00-\x1f]++)"
 )
-_PYTHON_ESCAPE = re.compile(
-    rf"(?:{_REGULAR_ESCAPE})++|\\x([0-9a-fA-F]{{2}})|\\U00(0[0-9a-fA-F]{{5}}|10[0-9a-fA-F]{{4}})"
-)
+_PYTHON_ESCAPE = re.compile(rf"(?:{REGULAR_ESCAPE})++|\\x({HEX}{{2}})|\\U00(0{HEX}{{5}}|10{HEX}{{4}})")
 _NAMES = {
     "surrogate": "lone-surrogate",
     "apostrophe": "invalid-escape",
@@ -219,29 +225,41 @@ _NAMES = {
     "quote": "unescaped-quote",
     "control": "control-character",
 }
-_REPLACEMENTS = {"surrogate": "\ufffd", "apostrophe": "'", "backslash": "\\\\", "quote": '\\"'}
+_REPLACEMENTS = {"surrogate": "\ufffd", "apostrophe": "'", "backslash": r"\\"}
 
 
 class Decoded(NamedTuple):
-    """What a string means, and what it needed for it."""
+    """What a string means, the same as JSON (without its quotes), and what it needed for it."""
 
     value: str
+    text: str
     repairs: tuple[str, ...]
 
 
 def decode_string(body: str) -> Decoded:
     """The meaning of what stands between a string's quotes; whatever JSON does not allow there is literal."""
+    try:
+        value, end = scanstring(body + '"', 0)
+        if end > len(body) and not _SURROGATE.search(value):
+            return Decoded(value, body, ())
+    except ValueError:
+        pass
     names: dict[str, None] = {}
+    if "\\" not in body and '"' in body:
+        names["unescaped-quote"] = None
+        body = body.replace('"', r"\"")
 
     def replace(match: re.Match[str]) -> str:
         kind = match.lastgroup or ""
         if kind == "good":
             return match.group()
         names[_NAMES[kind]] = None
-        return _REPLACEMENTS[kind] if kind != "control" else json.dumps(match.group())[1:-1]
+        if kind == "control":
+            return json.dumps(match.group())[1:-1]
+        return _REPLACEMENTS[kind] if kind != "quote" else match.group().replace('"', '\\"')
 
-    regular = _IRREGULAR.sub(replace, body)
-    return Decoded(json.loads(f'"{regular}"'), tuple(names))
+    text = _IRREGULAR.sub(replace, body)
+    return Decoded(scanstring(text + '"', 0)[0], text, tuple(names))
 
 
 def _without_python_escapes(body: str) -> str:
@@ -272,6 +290,8 @@ _BARE_KEY = re.compile(r"[\w$.-]++")
 _BARE_MEMBERS = re.compile(r"""(?:"[^"\\\n]{1,200}+"|'[^'\\\n]{1,200}+'|[A-Za-z_]\w{0,63}+)\s*+:""")
 
 _KEY = r"""(?:"[^"\\\n]{0,200}+"|'[^'\\\n]{0,200}+'|[A-Za-z_$][\w$-]{0,63}+)\s*+:"""
+_MAY_CLOSE = r"""(?=\s*+(?:[,"'}\]]|\Z))"""
+"""A cheap look at what follows a quote, before the exact one."""
 _AFTER_MEMBER = (
     rf"(?=\s*+(?:,\s*+{_KEY}"
     r"""|"[^"\\\n]{0,200}+"\s*+:|(?<=\s)"[A-Za-z_]\w{0,63}+"\s*+\}"""
@@ -285,7 +305,7 @@ _AFTER_ELEMENT = (
 
 def _string_bodies(quote: str) -> dict[str, re.Pattern[str]]:
     def body(closing: str) -> re.Pattern[str]:
-        return re.compile(rf"(?:[^{quote}\\]++|\\.|{quote}(?!{closing}))*+", re.DOTALL)
+        return re.compile(rf"(?:[^{quote}\\]++|\\.|{quote}(?!{_MAY_CLOSE}{closing}))*+", re.DOTALL)
 
     return {
         "key": re.compile(rf"(?:[^{quote}\\]++|\\.)*+", re.DOTALL),

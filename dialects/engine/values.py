@@ -1,139 +1,43 @@
-"""Arguments whose values are plain text between tags, while they stream.
-
-`ValueReader` finds where a value ends; `TextArguments` writes the values of a call as the members of one JSON object.
+"""Where values end that are plain text between tags, in a stream.
 
 A value may hold any text, tags too. Its closer counts only where a legal continuation of the grammar follows it (the
 next key, the call's end, the end of the turn or of the stream), else it is literal. Another tag, which could end the
 value because the closer is missing, is a candidate: the reader goes on in silence, and where the value closes after all
 (those that begin behind the candidate close first), the tag was literal. Where the stream ends without that, it was
 real, and the cursor goes back to it.
-
-A value that can only be text leaves as it arrives: at once if the schema allows nothing else, or as soon as its
-beginning rules out every other type that the schema allows. Any other is held until it is complete.
 """
 
-import json
-import re
-from typing import Any, Final
+from typing import Final
 
 import regex
 
-from dialects.engine.arguments import BROKEN, DONE, GOING, Arguments
-from dialects.engine.coercion import Coerced, Opening, coerce, plain_text
+from dialects.engine.arguments import BROKEN, DONE, GOING
 from dialects.engine.markers import MarkerSet
-from dialects.engine.repair import dump
-from dialects.engine.schema import kinds_of, property_schema
+from dialects.engine.plain_tags import THINK_END, ThinkEnd
 from dialects.engine.tape import Tape
-from dialects.events import Event, ToolArgDelta
+from dialects.engine.text_arguments import TextArguments
+from dialects.events import Event
 
-__all__ = ["BROKEN", "DONE", "GOING", "TextArguments", "ValueEnds", "ValueReader"]
+__all__ = ["BROKEN", "DONE", "GOING", "ThinkEndOutsideValues", "ValueEnds", "ValueReader"]
 
 _FREE_REREADING: Final = 100_000
 """How many characters may be read twice in any case; beyond that, four times as many as the stream has so far."""
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_encode = json.JSONEncoder(ensure_ascii=False).encode
-
-
-class TextArguments:
-    """The arguments of one call. `events` is the list that receives their pieces, None for a call that is not shown."""
-
-    def __init__(self, parameters: dict[str, Any], *, call_id: str, name: str) -> None:
-        self.repairs: list[str] = []
-        self.value: dict[str, Any] = {}
-        self._parameters = parameters
-        self._call_id = call_id
-        self._name = name
-        self._members: list[str] = []
-        self._key = ""
-        self._schema: object = True
-        self._opening: Opening | None = None
-        self._held: list[str] = []
-        self._skipping = False
-        self.streams = False
-        """Whether the value being written is text, so that it leaves as it arrives."""
-
-    def note(self, name: str) -> None:
-        """Name a tolerance, once."""
-        if name not in self.repairs:
-            self.repairs.append(name)
-
-    def begin(self, key: str, events: list[Event] | None) -> None:
-        """The value of `key` begins. Of two values of one key the first wins; it is out already."""
-        written = plain_text(key)
-        self._key = str(written.value)
-        self._note_all(written)
-        self._held.clear()
-        self._skipping = self._key in self.value
-        self.streams = False
-        if self._skipping:
-            self.note("duplicate-key")
-            return
-        self._schema = property_schema(self._parameters, key)
-        self._emit(None, "", f"{',' if self._members else '{'}{written.json_text}:", events)
-        self._opening = Opening(kinds_of(self._schema, self._parameters))
-        self.add("", events)
-
-    def add(self, text: str, events: list[Event] | None) -> None:
-        """The next piece of the value."""
-        if self.streams:
-            self._stream(text, events)
-        elif self._opening is not None and not self._skipping:
-            self._held.append(text)
-            verdict = self._opening.read(text)
-            if verdict is None:
-                return
-            self._opening = None
-            if verdict:
-                self.streams = True
-                self._emit(self._key, "", '"', events)
-                self._stream("".join(self._held), events)
-            self._held.clear()
-
-    def end(self, text: str, events: list[Event] | None) -> None:
-        """The value is complete; `text` is all of it."""
-        if self._skipping:
-            return
-        if self.streams:
-            found = plain_text(text)
-            self._emit(self._key, "", '"', events)
-        else:
-            found = coerce(text, self._schema, self._parameters)
-            shown = found.value if isinstance(found.value, str) else found.json_text
-            self._emit(self._key, shown, found.json_text, events)
-        self._note_all(found)
-        self.value[self._key] = found.value
-        self._members.append(f"{dump(self._key)}:{found.json_text}")
-
-    def finish(self, events: list[Event] | None) -> Arguments:
-        """The arguments are complete."""
-        self._emit(None, "", "}" if self._members else "{}", events)
-        return Arguments(self.value, f"{{{','.join(self._members)}}}", tuple(self.repairs))
-
-    def _note_all(self, found: Coerced) -> None:
-        for name in found.repairs:
-            self.note(name)
-
-    def _stream(self, text: str, events: list[Event] | None) -> None:
-        if text and events is not None:
-            shown = text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-            events.append(ToolArgDelta(self._call_id, self._name, self._key, shown, _encode(shown)[1:-1]))
-
-    def _emit(self, key: str | None, delta: str, json_text: str, events: list[Event] | None) -> None:
-        if events is not None:
-            events.append(ToolArgDelta(self._call_id, self._name, key, delta, json_text))
 
 
 class ValueEnds:
     """Where a value may end.
 
-    `closer` is its own closing tag and `continuation` a pattern of what may follow it. `others` are patterns of tags
-    that may end it where the closer is missing, `opening` is one of them: that of the next value, up to where that
-    begins. All are bounded in length. `tags` are their literal beginnings.
+    `opener` and `closer` are its own tags, `continuation` is a pattern of what may follow the closer. `others` are
+    patterns of tags that may end it where the closer is missing, `opening` is one of them: that of the next value, up
+    to where that begins. All are bounded in length. `tags` are their literal beginnings.
     """
 
-    def __init__(self, tags: tuple[str, ...], closer: str, continuation: str, opening: str, others: str) -> None:
+    def __init__(
+        self, tags: tuple[str, ...], *, opener: str, closer: str, continuation: str, opening: str, others: str
+    ) -> None:
         self.markers = MarkerSet(tags)
+        self.outside = MarkerSet([opener, THINK_END])
+        self.inside = MarkerSet([closer])
         self.closer = closer
         self.pattern = regex.compile(
             rf"(?P<closer>{regex.escape(closer)}(?:{continuation}))|(?P<opening>{opening})|(?P<other>{others})"
@@ -281,3 +185,37 @@ class ValueReader:
             text = self._tape.slice(self._out, end)
             self._out = end
             self.arguments.add(text, events)
+
+
+class ThinkEndOutsideValues(ThinkEnd):
+    """Reads ahead to the tag that ends the thinking, behind a call that may be a draft in it. What the values of such a
+    call hold does not count, if they are closed."""
+
+    def __init__(self, ends: ValueEnds) -> None:
+        self._ends = ends
+        self._value: int | None = None
+
+    def read(self, tape: Tape, *, final: bool) -> bool | None:
+        while True:
+            markers = self._ends.outside if self._value is None else self._ends.inside
+            tape.i, marker = markers.find(tape.text, tape.i, final=final)
+            if marker is None:
+                return self._at_the_end(tape) if final else None
+            if marker == THINK_END:
+                return True
+            kind = "" if self._value is None else self._ends.at(tape.text, tape.i, final=final)
+            if kind is None:
+                return None
+            tape.i += len(marker)
+            if self._value is None:
+                self._value = tape.pos
+            elif kind:
+                self._value = None
+
+    def _at_the_end(self, tape: Tape) -> bool:
+        """The stream ends, perhaps in a value that nobody closed."""
+        end = -1 if self._value is None else tape.slice(self._value, tape.end).find(THINK_END)
+        if end < 0:
+            return False
+        tape.seek((self._value or 0) + end)
+        return True

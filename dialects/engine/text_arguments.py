@@ -1,0 +1,113 @@
+"""The arguments of a call whose values are plain text, written as one JSON object while they stream.
+
+A value that can only be text leaves as it arrives: at once if the schema allows nothing else, or as soon as its
+beginning rules out every other type that the schema allows. Any other is held until it is complete.
+"""
+
+import json
+import re
+from typing import Any
+
+from dialects.engine.arguments import Arguments
+from dialects.engine.coercion import Coerced, Opening, coerce, plain_text
+from dialects.engine.schema import kinds_of, property_schema
+from dialects.events import Event, ToolArgDelta
+
+__all__ = ["TextArguments"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class TextArguments:
+    """The arguments of one call. `events` is the list that receives their pieces, None for a call that is not shown."""
+
+    def __init__(self, parameters: dict[str, Any], *, call_id: str, name: str) -> None:
+        self.repairs: list[str] = []
+        self.value: dict[str, Any] = {}
+        self._parameters = parameters
+        self._call_id = call_id
+        self._name = name
+        self._written: list[str] = []
+        self._key = ""
+        self._schema: object = True
+        self._opening: Opening | None = None
+        self._held: list[str] = []
+        self._skipping = False
+        self.streams = False
+        """Whether the value being written is text, so that it leaves as it arrives."""
+
+    def note(self, name: str) -> None:
+        """Name a tolerance, once."""
+        if name not in self.repairs:
+            self.repairs.append(name)
+
+    def begin(self, key: str, events: list[Event] | None) -> None:
+        """The value of `key` begins. Of two values of one key the first wins; it is out already."""
+        written = plain_text(key)
+        self._key = str(written.value)
+        self._note_all(written)
+        self._held.clear()
+        self._skipping = self._key in self.value
+        self.streams = False
+        if self._skipping:
+            self.note("duplicate-key")
+            return
+        self._schema = property_schema(self._parameters, key)
+        self._write(f"{',' if self._written else '{'}{written.json_text}:", events)
+        self._opening = Opening(kinds_of(self._schema, self._parameters))
+        self.add("", events)
+
+    def add(self, text: str, events: list[Event] | None) -> None:
+        """The next piece of the value."""
+        if self.streams:
+            self._stream(text, events)
+        elif self._opening is not None and not self._skipping:
+            self._held.append(text)
+            verdict = self._opening.read(text)
+            if verdict is None:
+                return
+            self._opening = None
+            if verdict:
+                self.streams = True
+                self._emit(self._key, "", '"', events)
+                self._stream("".join(self._held), events)
+            self._held.clear()
+
+    def end(self, text: str, events: list[Event] | None) -> None:
+        """The value is complete; `text` is all of it."""
+        if self._skipping:
+            return
+        if self.streams:
+            found = plain_text(text)
+            self._emit(self._key, "", '"', events)
+        else:
+            found = coerce(text, self._schema, self._parameters)
+            shown = found.value if isinstance(found.value, str) else found.json_text
+            self._emit(self._key, shown, found.json_text, events)
+        self._note_all(found)
+        self.value[self._key] = found.value
+        self._written.append(found.json_text)
+
+    def finish(self, events: list[Event] | None) -> Arguments:
+        """The arguments are complete."""
+        self._write("}" if self._written else "{}", events)
+        return Arguments(self.value, "".join(self._written), tuple(self.repairs))
+
+    def _write(self, json_text: str, events: list[Event] | None) -> None:
+        """JSON text between two values."""
+        self._written.append(json_text)
+        self._emit(None, "", json_text, events)
+
+    def _note_all(self, found: Coerced) -> None:
+        for name in found.repairs:
+            self.note(name)
+
+    def _stream(self, text: str, events: list[Event] | None) -> None:
+        if text and events is not None:
+            shown = text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+            events.append(ToolArgDelta(self._call_id, self._name, self._key, shown, _encode(shown)[1:-1]))
+
+    def _emit(self, key: str | None, delta: str, json_text: str, events: list[Event] | None) -> None:
+        if events is not None:
+            events.append(ToolArgDelta(self._call_id, self._name, key, delta, json_text))
