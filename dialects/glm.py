@@ -59,7 +59,7 @@ CONTROL_TOKENS = (
 )
 
 TURN_OPENERS = ("<|system|>", "<|user|>", "<|assistant|>")
-SPECIAL_TOKENS = ("<|observation|>", TEXT_END, "<sop>")
+SPECIAL_TOKENS = ("<|observation|>", TEXT_END, "[gMASK]", "<sop>")
 TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_END, *ROLE_TOKENS, TEXT_END])
 KEY_TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_BEGIN, VALUE_END])
 VALUE_TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, VALUE_BEGIN])
@@ -98,7 +98,7 @@ class GlmScanner(PlainTagScanner):
     """
 
     turn_opener = "<|assistant|>"
-    text_markers = MarkerSet(CONTROL_TOKENS).without((KEY_BEGIN, VALUE_BEGIN, RESULT_END, "[gMASK]"))
+    text_markers = MarkerSet(CONTROL_TOKENS).without((KEY_BEGIN, VALUE_BEGIN, RESULT_END))
     call_begin, call_end = CALL_BEGIN, CALL_END
     call_start = _call_start(frozenset())
     closers = (KEY_END, VALUE_END, CALL_END)
@@ -110,7 +110,7 @@ class GlmScanner(PlainTagScanner):
     roles: ClassVar[Mapping[str, str | None]] = {"assistant": None}
 
     def _reset(self) -> None:
-        self.call_start = _call_start(frozenset(self.tools or ()))  # type: ignore[misc]
+        self.call_start = _call_start(frozenset(self.tools or ()))
         self.values = ValueReader(VALUE_ENDS, max_held_chars=self.max_held_chars)
         self.key_start = 0
         super()._reset()
@@ -195,9 +195,10 @@ class GlmScanner(PlainTagScanner):
         return self.after_call()
 
     def _stream_ended(self) -> State:
-        """The stream ends between two pairs: unless the call's closer was begun, another pair may be missing."""
+        """The stream ends between two pairs, or before the first, if its closer was not begun."""
         rest = self.tape.text[self.tape.i :]
-        if self.truncated or len(rest) < 2 or not CALL_END.startswith(rest):
+        begun = bool(self.arguments.value) or len(rest) > 1
+        if self.truncated or not begun or not CALL_END.startswith(rest):
             return self.cut_off()
         self.tape.i = len(self.tape.text)
         self.arguments.note("missing-call-end")

@@ -5,19 +5,18 @@ A turn is a row of messages, each under a header that says who writes, on which 
     MESSAGE = <|start|> AUTHOR HEADER <|message|> BODY ( <|end|> | <|call|> | <|return|> )
     HEADER  = [ to=RECIPIENT ] [ <|channel|> CHANNEL [ to=RECIPIENT ] ] [ [ <|constrain|> ] TYPE ]
 
-AUTHOR is `assistant`. The prompt ends with `<|start|>assistant`, so a stream begins inside a header. CHANNEL is
+AUTHOR is `assistant`; the prompt ends with `<|start|>assistant`, so a stream begins inside a header. CHANNEL is
 `analysis` (thinking), `commentary` or `final` (both text). A message with a recipient is a call, whatever its channel;
-it ends with `<|call|>`, a stop token, which need not be there at the end of the stream. A result is a message from
-`functions.NAME` to `assistant`. All of a header is markup, never text.
+its `<|call|>` is a stop token, which the end of the stream may stand for, and `<|end|>` or `<|return|>` in its place is
+the repair `wrong-call-end`. A result is a message from `functions.NAME` to `assistant`. No word of a header is text.
 
 The body of a call to `functions.NAME` is a JSON object. Other recipients (`python`, `browser.search`) are built-in
-tools under their own names: where such a body does not begin with `{` and the header does not say `json`, it is raw.
-Then it is one string argument, `input`, or the only string parameter that the tool is declared with. A call that ends
-with `<|end|>` or `<|return|>` has the repair `wrong-call-end`.
+tools under their own names: where such a body does not begin with `{` and the header does not say `json`, it is raw,
+one string argument, which is `input` or the only string parameter that the tool is declared with.
 
-With `parse_thinking=False` the bodies on `analysis` are text; their headers stay hidden. Where all special tokens of a
-stream were lost (`analysisHe greets.assistantfinalHello!`) its words are read in their place, but only in the header
-that the prompt began, and everything is held until `assistantfinal` comes.
+With `parse_thinking=False` the bodies on `analysis` are text. Where all special tokens of a stream were lost
+(`analysisHe greets.assistantfinalHello!`), its words are read in their place, but only in the header that the prompt
+began, and all is held until `assistantfinal` comes.
 
 Source: OpenAI's Harmony response format, and the chat template of gpt-oss.
 """
@@ -42,11 +41,9 @@ __all__ = ["HARMONY", "Harmony", "HarmonyScanner"]
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
 CALL, END, RETURN = MESSAGE_ENDS = ("<|call|>", "<|end|>", "<|return|>")
 CONTROL_TOKENS = (START, CHANNEL, CONSTRAIN, MESSAGE, *MESSAGE_ENDS, "<|endoftext|>")
-AUTHORS = ("assistant", "user", "system", "developer")
 CHANNELS = ("analysis", "commentary", "final")
 FUNCTIONS = "functions."
-NO_TOOLS = ("assistant", "user", "all")
-"""Recipients to whom a message of the assistant is text."""
+PEOPLE = ("assistant", "user", "all")  # recipients that make no call of a message
 
 _CHANNEL = "|".join(CHANNELS)
 _GOES_ON = r"(?=\s{0,16}(?:to=|<\|(?:channel|constrain|message)\|>))"
@@ -65,11 +62,9 @@ _MESSAGE = r"\s{0,16}+(?P<message><\|message\|>)"
 HEADER = regex.compile(f"{_ITEMS}(?:{_MESSAGE})?+")
 LONGER_HEADER = regex.compile(f"{_ITEMS}(?:{_MESSAGE}|{_ITEM})")
 """Where this matches in part, the text ends inside the next piece of a header."""
-CUT_RECIPIENT = re.compile(r"\s*to=[^\s<{]*+\Z")
 
 STRIPPED = re.compile(r"analysis\w")
-STRIPPED_END = "assistantfinal"
-STRIPPED_ENDS = MarkerSet([STRIPPED_END, *CONTROL_TOKENS])
+STRIPPED_ENDS = MarkerSet(["assistantfinal", *CONTROL_TOKENS])
 
 _CALL_ID = re.compile(r"functions\.(.+):[0-9]+", re.DOTALL)
 _skip_space = skipping(r"\s*+")
@@ -139,32 +134,32 @@ class HarmonyScanner(ArgumentScanner):
 
     def header(self) -> State | None:
         """A header up to `<|message|>`, or to what is none of it."""
-        tape = self.tape
-        found = HEADER.match(tape.text, tape.i)
+        tape, text = self.tape, self.tape.text
+        found = HEADER.match(text, tape.i)
+        longer = LONGER_HEADER.match(text, tape.i, partial=True)
         assert found is not None
-        recipients = found.captures("to")
+        is_open = longer is not None and longer.partial
+        cut = text[found.end() :].lstrip() if is_open and self.final else ""
+        recipients = [*found.captures("to"), *([""] if cut.startswith("to=") else [])]
         is_result = found["author"] and ("assistant" in recipients[:1] or found["author"] in (self.tools or ()))
         if found["turn"] or found["result"] or is_result:
             self.stop("fabricated-turn" if found["turn"] else "fabricated-result")
             return self.outside
-        recipients += [""] if self.final and CUT_RECIPIENT.match(tape.text, found.end()) else []
-        called = [name for name in recipients if name not in NO_TOOLS]
+        called = [name for name in recipients if name not in PEOPLE]
         if called and self.call is None and tape.end > self.prompt_end:
             self.begin_call_to(called[0])
             return self.header
-        longer = None if self.final else LONGER_HEADER.match(tape.text, tape.i, partial=True)
-        if (longer is not None and longer.partial) or (called and self.call is None):
-            tape.i = len(tape.text) if tape.is_hiding else tape.i
+        if (is_open and not self.final) or (called and self.call is None):
+            tape.i = len(text) if tape.is_hiding else tape.i
             return None
-        tape.i = found.end()
+        is_cut = cut.startswith(("<", "to=")) or (cut and found.group().endswith((START, CHANNEL, CONSTRAIN)))
+        tape.i = len(text) if is_cut else found.end()
         return self.end_of_header(found)
 
     def end_of_header(self, found: "regex.Match[str]") -> State:
-        """The header ends at the cursor."""
+        """The header ends at the cursor, with `<|message|>` or without."""
         tape = self.tape
         self.body_start = tape.pos
-        if self.final and tape.pos > self.prompt_end and _is_cut(found.group(), tape.text[tape.i :].strip()):
-            tape.i = len(tape.text)
         words = [*found.captures("type"), *found.captures("word")]
         if self.call is not None:
             self.open_call.repairs += [] if found["message"] else ["missing-arguments-begin"]
@@ -210,16 +205,15 @@ class HarmonyScanner(ArgumentScanner):
         is_too_far = end - self.body_start > self.max_held_chars
         if marker is None and not self.final and not is_too_far:
             return None
-        thinking = tape.slice(self.body_start + len("analysis"), end)
-        if marker != STRIPPED_END or is_too_far:
-            tape.seek(self.body_start)
-            tape.clear_mark()
-            return self.message("final")
+        held = tape.slice(self.body_start, end)
         tape.clear_mark()
+        if marker != "assistantfinal" or is_too_far:
+            self.say(held)
+            return self.message("final")
         self.message("analysis")
-        self.say(thinking)
+        self.say(held.removeprefix("analysis"))
         self.end_thinking()
-        self.pass_markup(STRIPPED_END)
+        self.pass_markup(marker)
         return self.outside
 
     def body(self) -> State | None:
@@ -235,14 +229,12 @@ class HarmonyScanner(ArgumentScanner):
             return self.end_at(self._marker_at_cursor())
         if is_over or text[tape.i] == "{":
             return self.args
-        call = self.open_call
-        if "missing-arguments-begin" in call.repairs:
+        if "missing-arguments-begin" in self.open_call.repairs:
             self.drop_call("malformed")
             return self.between
         if self.raw_key is not None:
             tape.seek(self.body_start)
-            ends, markers = self.string_ends, self.broken_ends
-            self.reader = RawArgument(tape, ends, markers, self.raw_key, call_id=call.id, name=call.name or "")
+            self.reader = RawArgument(self.reader, self.broken_ends, self.raw_key)
         return self.args
 
     def end_at(self, marker: str) -> State:
@@ -257,13 +249,6 @@ class HarmonyScanner(ArgumentScanner):
         super().end_call(arguments)
 
 
-def _is_cut(header: str, rest: str) -> bool:
-    """Whether the end of the stream cut a header short in the next word of it."""
-    words = AUTHORS if header == START else CHANNELS if header.endswith(CHANNEL) else ()
-    is_part = any(word.startswith(rest) for word in (*words, CHANNEL, CONSTRAIN, MESSAGE, "to="))
-    return is_part or CUT_RECIPIENT.match(rest) is not None
-
-
 class Harmony(Dialect):
     """The gpt-oss family's dialect."""
 
@@ -275,43 +260,41 @@ class Harmony(Dialect):
     generation_prompt = f"{START}assistant"
 
     def call_text(self, call: ToolCall, tools: Tools) -> str:
-        header = f"{CHANNEL}commentary to={FUNCTIONS}{call.name}"
-        return _message("assistant", header, compact_json(call.arguments), CALL)
+        return _message(f"assistant{CHANNEL}commentary to={FUNCTIONS}{call.name}", compact_json(call.arguments), CALL)
 
     def calls_text(self, calls: Sequence[ToolCall], tools: Tools) -> str:
         return "".join(self.call_text(call, tools) for call in calls)
 
     def results_text(self, results: Sequence[ToolResult]) -> str:
-        header = f" to=assistant{CHANNEL}commentary"
-        return "".join(_message(_writer(result), header, result.content) for result in results)
+        return "".join(_message(f"{_author(it)} to=assistant{CHANNEL}commentary", it.content) for it in results)
 
     def bare_results_text(self, results: Sequence[ToolResult]) -> str:
-        return "\n".join(f"{_writer(result)} to=assistant\n{result.content}" for result in results)
+        return "\n".join(f"{_author(result)} to=assistant\n{result.content}" for result in results)
 
     def thinking_text(self, text: str) -> str:
-        return _message("assistant", f"{CHANNEL}analysis", text)
+        return _message(f"assistant{CHANNEL}analysis", text)
 
     def assistant_text(self, message: Message, tools: Tools) -> str:
         thinking = self.thinking_text(message.reasoning) if message.reasoning else ""
         has_answer = message.content or not (message.reasoning or message.tool_calls)
-        answer = _message("assistant", f"{CHANNEL}final", message.content) if has_answer else ""
+        answer = _message(f"assistant{CHANNEL}final", message.content) if has_answer else ""
         return thinking + answer + self.calls_text(message.tool_calls, tools)
 
     def turn_text(self, role: str, name: str | None, body: str) -> str:
         if role == "assistant":
             return body
         author = "developer" if role == "system" else role
-        return _message(f"{author}:{name}" if name else author, "", body)
+        return _message(f"{author}:{name}" if name else author, body)
 
 
 HARMONY = Harmony()
 
 
-def _message(author: str, header: str, body: str, end: str = END) -> str:
-    return f"{START}{author}{header}{MESSAGE}{body}{end}"
+def _message(header: str, body: str, end: str = END) -> str:
+    return f"{START}{header}{MESSAGE}{body}{end}"
 
 
-def _writer(result: ToolResult) -> str:
+def _author(result: ToolResult) -> str:
     """Who writes a result: the function that was called."""
     match = _CALL_ID.fullmatch(result.call_id or "")
     return FUNCTIONS + (result.name or (match[1] if match else "tool"))

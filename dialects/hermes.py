@@ -14,17 +14,37 @@ Source: Nous Research's Hermes-Function-Calling prompt format, and the chat temp
 
 from collections.abc import Sequence
 
+from dialects.engine.chatml import TURN_BEGIN, TURN_END, ChatmlTurns, chatml_turn
 from dialects.engine.dialect import Dialect, Tools
-from dialects.engine.rendering import chatml_turn, tagged_json_call, tagged_results
+from dialects.engine.json_calls import JsonTagScanner
+from dialects.engine.rendering import tagged_json_call, tagged_results
 from dialects.messages import ToolCall, ToolResult
 
-__all__ = ["HERMES", "Hermes"]
+__all__ = ["HERMES", "Hermes", "HermesScanner"]
 
-TURN_BEGIN, TURN_END = "<|im_start|>", "<|im_end|>"
+TEXT_END = "<|endoftext|>"
 CALL_BEGIN, CALL_END = "<tool_call>", "</tool_call>"
 RESULT_BEGIN, RESULT_END = "<tool_response>", "</tool_response>"
 THINK_BEGIN, THINK_END = "<think>", "</think>"
-CONTROL_TOKENS = (TURN_BEGIN, TURN_END, CALL_BEGIN, CALL_END, RESULT_BEGIN, RESULT_END, THINK_BEGIN, THINK_END)
+CONTROL_TOKENS = (
+    TURN_BEGIN,
+    TURN_END,
+    TEXT_END,
+    CALL_BEGIN,
+    CALL_END,
+    RESULT_BEGIN,
+    RESULT_END,
+    THINK_BEGIN,
+    THINK_END,
+)
+
+
+class HermesScanner(ChatmlTurns, JsonTagScanner):
+    """Reads Hermes: one JSON object between the tags, in ChatML turns."""
+
+    call_begin, call_end = CALL_BEGIN, CALL_END
+    result_begin = RESULT_BEGIN
+    special_tokens = (TURN_BEGIN, TURN_END, TEXT_END)
 
 
 class Hermes(Dialect):
@@ -33,7 +53,9 @@ class Hermes(Dialect):
     name = "hermes"
     title = "Hermes 2 Pro, 3 and 4"
     models = r"hermes[-_ ]?(2[-_ ]?pro|3|4)"
+    rank = -2
     control_tokens = CONTROL_TOKENS
+    scanner = HermesScanner
     generation_prompt = f"{TURN_BEGIN}assistant\n"
 
     def call_text(self, call: ToolCall, tools: Tools) -> str:

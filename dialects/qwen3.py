@@ -14,13 +14,14 @@ Source: the chat templates of Qwen2.5, Qwen3 and the 2507 releases, and Qwen's f
 
 from collections.abc import Sequence
 
+from dialects.engine.chatml import TURN_BEGIN, TURN_END, ChatmlTurns, chatml_turn
 from dialects.engine.dialect import Dialect, Tools
-from dialects.engine.rendering import chatml_turn, tagged_json_call, tagged_results
+from dialects.engine.json_calls import JsonTagScanner
+from dialects.engine.rendering import tagged_json_call, tagged_results
 from dialects.messages import ToolCall, ToolResult
 
-__all__ = ["QWEN3", "Qwen3"]
+__all__ = ["QWEN3", "Qwen3", "Qwen3Scanner"]
 
-TURN_BEGIN, TURN_END = "<|im_start|>", "<|im_end|>"
 TEXT_END = "<|endoftext|>"
 CALL_BEGIN, CALL_END = "<tool_call>", "</tool_call>"
 RESULT_BEGIN, RESULT_END = "<tool_response>", "</tool_response>"
@@ -38,6 +39,14 @@ CONTROL_TOKENS = (
 )
 
 
+class Qwen3Scanner(ChatmlTurns, JsonTagScanner):
+    """Reads Qwen3: one JSON object between the tags, in ChatML turns."""
+
+    call_begin, call_end = CALL_BEGIN, CALL_END
+    result_begin = RESULT_BEGIN
+    special_tokens = (TURN_BEGIN, TURN_END, TEXT_END)
+
+
 class Qwen3(Dialect):
     """The dialect of Qwen2.5, Qwen3 and QwQ."""
 
@@ -45,6 +54,7 @@ class Qwen3(Dialect):
     title = "Qwen2.5, Qwen3 and QwQ"
     models = r"qwen[-_ ]?2\.5|qwen[-_ ]?3(?![-_ ]?coder)(?!\.\d)|qwq"
     control_tokens = CONTROL_TOKENS
+    scanner = Qwen3Scanner
     generation_prompt = f"{TURN_BEGIN}assistant\n"
 
     def call_text(self, call: ToolCall, tools: Tools) -> str:

@@ -71,7 +71,7 @@ class PlainTagScanner(Scanner):
     call_begin: ClassVar[str]
     """The tag that opens a call."""
 
-    call_start: ClassVar["regex.Pattern[str]"]
+    call_start: "regex.Pattern[str]"
     """What follows that tag where it opens a call: its first characters. Bounded in length."""
 
     call_end: ClassVar[str]
@@ -117,8 +117,7 @@ class PlainTagScanner(Scanner):
         self._never_ends = False
         self._may_be_prose = False
         super()._reset()
-        self._lead = self.call_begin[0]
-        self._leads = (self._lead, "\n", "`", "~")
+        self._leads = (*self.text_markers.leads, "\n", "`", "~")
 
     def _read_generation_prompt(self) -> None:
         super()._read_generation_prompt()
@@ -163,7 +162,7 @@ class PlainTagScanner(Scanner):
     def _plain_text(self, chunk: str) -> list[Event] | None:
         tape = self.tape
         held = tape.text
-        if held or self._lead in chunk:
+        if held or any(lead in chunk for lead in self.text_markers.leads):
             chunk = held + chunk
             index, marker = self.text_markers.find(chunk, 0)
             if marker is not None:
@@ -302,12 +301,20 @@ class PlainTagScanner(Scanner):
 
     def _opener(self) -> State | None:
         tape = self.tape
-        start = self.call_start.match(tape.text, tape.i + len(self.call_begin), partial=not self.final)
+        behind = tape.i + len(self.call_begin)
+        start = self.call_start.match(tape.text, behind, partial=True)
         if start is None:
             return self._no_call()
-        if start.partial:
+        if not start.partial:
+            return self._begin_call_here()
+        if not self.final:
             return None
-        return self._begin_call_here()
+        if not (self.truncated or self.markdown.blank or start.group().strip()):
+            return self._mention(self.call_begin)
+        self.begin_call()
+        tape.i = len(tape.text)
+        self.drop_call("unfinished")
+        return self.after_call()
 
     def _begin_call_here(self) -> State:
         self._may_be_prose = not self.markdown.blank and not self.thinking_open

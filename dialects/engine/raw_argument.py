@@ -1,27 +1,26 @@
 """A call's body that is no JSON but the text of one string argument, read as a JSON reader would read it.
 
-It ends at one of `markers` that may be real by `ends`: as in a string of JSON, a marker counts only where a legal
-continuation follows it. Everything else streams as it arrives.
+It ends at a marker: as in a string of JSON, one counts only where a legal continuation follows it. Everything else
+streams as it arrives.
 """
 
-from dialects.engine.arguments import DONE, ArgumentReader, Arguments, State, StringEnds
+from dialects.engine.arguments import DONE, ArgumentReader, Arguments, State
 from dialects.engine.coercion import plain_text
 from dialects.engine.markers import MarkerSet
 from dialects.engine.repair import dump
-from dialects.engine.tape import Pieces, Tape
+from dialects.engine.tape import Pieces
 from dialects.events import Event
 
 __all__ = ["RawArgument"]
 
 
 class RawArgument(ArgumentReader):
-    """Reads the argument `key` from `tape`, from the cursor on."""
+    """Reads the argument `key` from the cursor on, in the place of a reader that has not read anything yet."""
 
-    def __init__(
-        self, tape: Tape, ends: StringEnds, markers: MarkerSet, key: str, *, call_id: str = "", name: str = ""
-    ) -> None:
-        super().__init__(tape, ends, call_id=call_id, name=name)
-        self._string_ends = ends
+    def __init__(self, reader: ArgumentReader, markers: MarkerSet, key: str) -> None:
+        assert reader._ends is not None
+        super().__init__(reader.tape, reader._ends, call_id=reader.call_id, name=reader.name)
+        self._string_ends = reader._ends
         self._markers = markers
         self._raw_key = key
 

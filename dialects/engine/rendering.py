@@ -1,5 +1,5 @@
-"""Pieces that several renderers share: JSON as a dialect writes it, calls and results between tags, ChatML's turns, and
-text that can be encoded."""
+"""Pieces that several renderers share: JSON as a dialect writes it, calls and results between tags, and text that can
+be encoded."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from dialects.messages import ToolCall, ToolResult
 
-__all__ = ["chatml_turn", "compact_json", "tagged_json_call", "tagged_results", "without_surrogates"]
+__all__ = ["compact_json", "tagged_json_call", "tagged_results", "without_surrogates"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -32,8 +32,3 @@ def tagged_json_call(begin: str, call: ToolCall, end: str) -> str:
 def tagged_results(begin: str, results: Iterable[ToolResult], end: str) -> str:
     """The texts of results, each on lines of its own between two tags."""
     return "\n".join(f"{begin}\n{result.content}\n{end}" for result in results)
-
-
-def chatml_turn(role: str, body: str) -> str:
-    """A turn of ChatML."""
-    return f"<|im_start|>{role}\n{body}<|im_end|>\n"

@@ -97,7 +97,7 @@ class ValueReader:
                 if real is None:
                     return GOING
                 if real:
-                    return self._end_without_closer(events)
+                    return self._end(events)
             tape.i, marker = ends.markers.find(tape.text, tape.i, final=final)
             kind = ends.at(tape.text, tape.i, final=final) if marker and tape.pos >= self._literal_until else ""
             if marker is None or kind is None:
@@ -105,16 +105,10 @@ class ValueReader:
                 return GOING
             if not kind:
                 tape.i += 1
-            elif kind == "closer":
-                end = tape.pos
-                self._give(end, events)
-                self.arguments.end(tape.slice(self._start, end), events)
-                tape.i += len(ends.closer)
-                return DONE
+            elif kind == "closer" or self._taken_back > 4 * tape.pos + _FREE_REREADING:
+                return self._end(events)
             else:
                 self._give(self._before_newline(), events)
-                if self._taken_back > 4 * tape.pos + _FREE_REREADING:
-                    return self._end_without_closer(events)
                 self._candidate = tape.pos
                 self._open_values = 0
 
@@ -169,11 +163,18 @@ class ValueReader:
         self._tape.seek(candidate)
         return not literal_until
 
-    def _end_without_closer(self, events: list[Event] | None) -> str:
-        """The value ends at the cursor; a newline before it is layout."""
-        self.arguments.note("missing-value-end")
-        self.arguments.end(self._tape.slice(self._start, self._before_newline()), events)
-        return BROKEN
+    def _end(self, events: list[Event] | None) -> str:
+        """The value ends at the tag at the cursor. If that is not its closer, a newline before it is layout."""
+        tape, closer = self._tape, self._ends.closer
+        is_closed = tape.text.startswith(closer, tape.i)
+        end = tape.pos if is_closed else self._before_newline()
+        self._give(end, events)
+        self.arguments.end(tape.slice(self._start, end), events)
+        if not is_closed:
+            self.arguments.note("missing-value-end")
+            return BROKEN
+        tape.i += len(closer)
+        return DONE
 
     def _before_newline(self) -> int:
         """The cursor's position, or that of a newline before it which belongs to the value."""

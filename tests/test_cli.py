@@ -1,0 +1,458 @@
+"""The `dialects` command as a user meets it: in a process of its own, on pipes, files and a terminal."""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dialects.demo import SAMPLE
+
+ROOT = Path(__file__).resolve().parent.parent
+DEADLINE = 20.0
+posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and terminals")
+
+BEGIN, END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
+
+
+def call(arguments: str, *, name: str = "read", index: int = 0) -> str:
+    return f"<|tool_call_begin|>functions.{name}:{index}<|tool_call_argument_begin|>{arguments}<|tool_call_end|>"
+
+
+def section(*calls: str) -> str:
+    return BEGIN + "".join(calls) + END
+
+
+def environment(**changes: str) -> dict[str, str]:
+    clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "PYTHONIOENCODING")}
+    return {**clean, "PYTHONPATH": str(ROOT), "TERM": "xterm", **changes}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "dialects", *arguments]
+
+
+def run(
+    *arguments: str, stdin: str | bytes = "", env: dict[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    done = subprocess.run(
+        command(*arguments),
+        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        capture_output=True,
+        env=env or environment(),
+        timeout=60,
+        check=False,
+    )
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert "Traceback" not in err
+    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+
+def events(output: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def joined(output: str, kind: str, field: str) -> str:
+    return "".join(event[field] for event in events(output) if event["type"] == kind)
+
+
+class Live:
+    """A running command whose output is read while its input is still open."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            command(*arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            bufsize=0,
+        )
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self._lines.put(line)
+
+    def write(self, text: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(text.encode())
+
+    def next_event(self) -> dict[str, Any]:
+        event: dict[str, Any] = json.loads(self._lines.get(timeout=DEADLINE))
+        return event
+
+    def end(self) -> str:
+        """What the command said on standard error, after its end."""
+        process = self.process
+        assert process.stdin
+        assert process.stderr
+        process.stdin.close()
+        err = process.stderr.read().decode()
+        process.wait(DEADLINE)
+        self._reader.join(DEADLINE)
+        return err
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()
+
+
+@pytest.fixture
+def live() -> Iterator[Live]:
+    started = Live("scan", "--json")
+    yield started
+    started.close()
+
+
+class TestScan:
+    def test_events_come_out_while_the_input_is_still_open(self, live: Live) -> None:
+        live.write("Let me look.")
+        assert live.next_event() == {"type": "text", "text": "Let me look."}
+        live.write(BEGIN + "<|tool_call_begin|>functions.read:0<|tool_call_arg")
+        live.write('ument_begin|>{"path":"src/')
+        assert live.next_event() == {"type": "toolStart", "id": "functions.read:0", "name": "read"}
+        pieces = ""
+        while "src/" not in pieces:
+            pieces += live.next_event()["json"]
+        live.write('a.py"}<|tool_call_end|>' + END)
+        while (event := live.next_event())["type"] != "toolEnd":
+            pieces += event["json"]
+        assert pieces == '{"path":"src/a.py"}'
+        assert event["arguments"] == {"path": "src/a.py"}
+        assert "calls    1\n" in live.end()
+        assert live.process.returncode == 0
+
+    def test_a_character_cut_between_two_reads_arrives_whole(self, live: Live) -> None:
+        wave = "🌊".encode()
+        assert live.process.stdin
+        live.process.stdin.write(b"a" + wave[:2])
+        assert live.next_event() == {"type": "text", "text": "a"}
+        live.process.stdin.write(wave[2:])
+        assert live.next_event() == {"type": "text", "text": "🌊"}
+        assert "UTF-8" not in live.end()
+
+    def test_every_line_of_json_is_one_event_of_the_wire_form(self) -> None:
+        done = run("scan", "--json", stdin=SAMPLE)
+        assert done.returncode == 0
+        assert {event["type"] for event in events(done.stdout)} == {
+            "thinkingStart",
+            "thinkingDelta",
+            "thinkingEnd",
+            "text",
+            "toolStart",
+            "toolArgDelta",
+            "toolEnd",
+        }
+        ends = [event for event in events(done.stdout) if event["type"] == "toolEnd"]
+        assert [end["name"] for end in ends] == ["run", "write_file"]
+        assert ends[0]["repairs"]
+        assert not ends[1]["repairs"]
+
+    def test_a_file_gives_what_standard_input_gives(self, tmp_path: Path) -> None:
+        (tmp_path / "out.txt").write_text(SAMPLE, encoding="utf-8")
+        from_file = run("scan", "--json", str(tmp_path / "out.txt"))
+        assert from_file.stdout == run("scan", "--json", "-", stdin=SAMPLE).stdout
+
+    @pytest.mark.parametrize("size", ["1", "3", "7", "1000000"])
+    def test_the_size_of_the_chunks_does_not_change_the_calls(self, size: str) -> None:
+        done = run("scan", "--json", "--chunk", size, stdin=SAMPLE)
+        whole = run("scan", "--json", stdin=SAMPLE)
+        for kind, field in (("text", "text"), ("thinkingDelta", "delta"), ("toolArgDelta", "json")):
+            assert joined(done.stdout, kind, field) == joined(whole.stdout, kind, field)
+
+    def test_a_chunk_size_cuts_the_input_into_pieces_of_that_size(self) -> None:
+        done = run("scan", "--json", "--chunk", "4", stdin="Hello, world")
+        assert [event["text"] for event in events(done.stdout)] == ["Hell", "o, w", "orld"]
+
+    def test_invalid_bytes_are_replaced_and_reported_with_their_place(self) -> None:
+        done = run("scan", "--json", stdin=b"caf\xe9 \xff and more")
+        assert done.returncode == 0
+        assert joined(done.stdout, "text", "text") == "caf\ufffd \ufffd and more"
+        assert "2 faults replaced by U+FFFD, the first at byte 3" in done.stderr
+
+    def test_input_that_ends_inside_a_character_is_reported(self) -> None:
+        done = run("scan", "--json", stdin="a🌊".encode()[:-1])
+        assert joined(done.stdout, "text", "text") == "a\ufffd"
+        assert "one fault replaced by U+FFFD, the first at byte 1" in done.stderr
+
+    def test_a_replacement_character_in_valid_input_is_no_fault(self) -> None:
+        assert "UTF-8" not in run("scan", stdin="a\ufffdb").stderr
+
+    def test_line_ends_are_left_as_they_are(self) -> None:
+        assert joined(run("scan", "--json", stdin="a\r\nb\rc\n").stdout, "text", "text") == "a\r\nb\rc\n"
+
+    def test_a_person_sees_text_calls_arguments_and_repairs(self) -> None:
+        out = run("scan", stdin=SAMPLE).stdout
+        assert "\x1b" not in out
+        rows = [[cell.strip() for cell in line.split("│", 1)] for line in out.splitlines()]
+        assert ["text", "I'll look for the timeout, and note the format."] in rows
+        assert ["call", "run"] in rows
+        assert ["command", 'grep -rn "timeout = 30" src'] in rows
+        assert ["path", "notes/kimi.md"] in rows
+        assert [row[0] for row in rows].count("end") == 2
+        assert [row[0] for row in rows].count("mended") == 1
+
+    def test_lines_of_one_text_share_a_row_and_its_last_line_end_adds_none(self) -> None:
+        assert run("scan", stdin="one\n\ntwo\n").stdout == "text     │ one\n         │ \n         │ two\n"
+
+    def test_control_characters_of_the_model_do_not_reach_the_terminal(self) -> None:
+        out = run("scan", stdin="\x1b]0;owned\x07 red\x1b[31m \x9b31m").stdout
+        assert "\\x1b]0;owned\\x07 red\\x1b[31m \\x9b31m" in out
+
+    def test_a_terminal_that_knows_no_utf8_gets_escapes_rather_than_a_crash(self) -> None:
+        done = run("scan", stdin="wave 🌊", env=environment(PYTHONIOENCODING="ascii"))
+        assert done.returncode == 0
+        assert "| wave \\U0001f30a" in done.stdout
+
+    def test_the_summary_counts_calls_repairs_and_drops(self) -> None:
+        stream = section(call('{"a":1}'), call('{"a":1,}', index=1)) + BEGIN + "<|tool_call_begin|>functions.x:2"
+        err = run("scan", stdin=stream).stderr
+        assert "calls    2\n" in err
+        assert "repairs  trailing-comma 1\n" in err
+        assert "dropped  " in err
+        assert "dropped  none" not in err
+        assert "held     at most " in err
+
+    def test_the_summary_says_why_the_scanner_stopped(self) -> None:
+        stream = section(call("{}")) + "<|im_end|><|im_user|>user<|im_middle|>Thanks!"
+        assert "stopped  fabricated-turn\n" in run("scan", stdin=stream).stderr
+
+    def test_check_fails_where_a_call_was_dropped_and_only_there(self) -> None:
+        unfinished = BEGIN + "<|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{"
+        assert run("scan", "--check", stdin=unfinished).returncode == 1
+        assert run("scan", stdin=unfinished).returncode == 0
+        assert run("scan", "--check", stdin=SAMPLE).returncode == 0
+
+    def test_strict_drops_a_call_that_needs_a_repair(self) -> None:
+        done = run("scan", "--strict", "--check", "--json", stdin=section(call('{"a":1,}')))
+        assert done.returncode == 1
+        assert [event["reason"] for event in events(done.stdout) if event["type"] == "toolDropped"] == ["malformed"]
+
+    def test_truncated_drops_a_call_whose_end_is_missing(self) -> None:
+        stream = BEGIN + call('{"a":1}').removesuffix("<|tool_call_end|>")
+        assert "calls    1\n" in run("scan", stdin=stream).stderr
+        assert "dropped  unfinished 1\n" in run("scan", "--truncated", stdin=stream).stderr
+
+    def test_a_generation_prompt_opens_the_thinking(self) -> None:
+        done = run("scan", "--json", "--generation-prompt", "<think>", stdin="Hm.</think>Yes.")
+        assert joined(done.stdout, "thinkingDelta", "delta") == "Hm."
+        assert joined(done.stdout, "text", "text") == "Yes."
+
+    def test_tools_resolve_an_id_without_a_name(self, tmp_path: Path) -> None:
+        tools = [{"type": "function", "function": {"name": "get_tide", "parameters": {"type": "object"}}}]
+        (tmp_path / "tools.json").write_text(json.dumps(tools), encoding="utf-8")
+        stream = section(call("{}").replace("functions.read:0", "functionsget_tide5"))
+        done = run("scan", "--json", "--tools", str(tmp_path / "tools.json"), stdin=stream)
+        assert [event["name"] for event in events(done.stdout) if event["type"] == "toolEnd"] == ["get_tide"]
+
+    def test_empty_input_gives_no_events(self) -> None:
+        done = run("scan", "--json", "--check")
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "calls    0\n" in done.stderr
+
+
+class TestPipesAndTerminals:
+    def test_a_reader_that_goes_away_is_no_traceback(self, tmp_path: Path) -> None:
+        (tmp_path / "long.txt").write_text("line\n" * 200_000, encoding="utf-8")
+        with subprocess.Popen(
+            command("scan", "--json", "--chunk", "5", str(tmp_path / "long.txt")),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+        ) as process:
+            assert process.stdout
+            assert process.stderr
+            assert json.loads(process.stdout.readline()) == {"type": "text", "text": "line\n"}
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode == 141
+
+    @pytest.mark.parametrize("arguments", [("demo",), ("--help",), ("prompt", "kimi")])
+    def test_no_command_minds_a_pipe_that_is_closed_from_the_start(self, arguments: tuple[str, ...]) -> None:
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            done = subprocess.run(
+                command(*arguments), stdout=writer, stderr=subprocess.PIPE, env=environment(), check=False
+            )
+        finally:
+            os.close(writer)
+        assert done.stderr == b""
+
+    @posix
+    def test_ctrl_c_is_no_traceback(self, live: Live) -> None:
+        live.write("Let me look.")
+        live.next_event()
+        live.process.send_signal(signal.SIGINT)
+        live.process.wait(DEADLINE)
+        assert live.process.returncode == 130
+        assert live.end() == ""
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+    def test_a_full_disk_is_one_line(self) -> None:
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(command("demo"), stdout=full, stderr=subprocess.PIPE, env=environment(), check=False)
+        assert done.returncode == 2
+        assert done.stderr.decode().splitlines() == ["dialects: [Errno 28] No space left on device"]
+
+    @posix
+    @pytest.mark.parametrize(("no_color", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+    def test_a_terminal_gets_colour_unless_no_color_is_set(self, no_color: dict[str, str], coloured: bool) -> None:
+        ours, theirs = os.openpty()
+        with subprocess.Popen(
+            command("demo"), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=environment(**no_color)
+        ):
+            os.close(theirs)
+            shown = b""
+            while piece := _read_terminal(ours):
+                shown += piece
+        os.close(ours)
+        assert b"write_file" in shown
+        assert (b"\x1b[" in shown) is coloured
+
+
+def _read_terminal(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # how Linux says that the other side was closed
+        return b""
+
+
+class TestWrongUse:
+    @pytest.mark.parametrize(
+        ("arguments", "expected"),
+        [
+            (("scan", "no/such/file"), "cannot read no/such/file: No such file or directory"),
+            (("scan", "."), "cannot read .: Is a directory"),
+            (("scan", "--tools", "no/such/file"), "cannot read no/such/file: No such file or directory"),
+            (("scan", "--chunk", "0"), "1 or more, not '0'"),
+            (("scan", "--chunk", "ten"), "1 or more, not 'ten'"),
+            (("scan", "--dialect", "kimmi"), "kimi"),
+            (("render", "--dialect", "kimmi"), "kimi"),
+            (("prompt", "kimmi"), "kimi"),
+            (("scan", "--tools", "-"), "standard input cannot be both the tools and FILE"),
+            (("render", "--tools", "-"), "standard input cannot be both the tools and FILE"),
+            (("prompt",), "the following arguments are required: DIALECT"),
+            (("scann",), "invalid choice: 'scann'"),
+            ((), "the following arguments are required: COMMAND"),
+            (("list", "--all"), "unrecognized arguments: --all"),
+        ],
+    )
+    def test_is_one_line_that_says_what_was_wrong(self, arguments: tuple[str, ...], expected: str) -> None:
+        done = run(*arguments, stdin="[]")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert len(done.stderr.splitlines()) == 1
+        assert done.stderr.startswith("dialects")
+        assert expected in done.stderr
+
+    @pytest.mark.parametrize(
+        ("content", "expected"),
+        [
+            (b'[{"name": "a"},\n {"name" "b"}]', "tools.json is not JSON: line 2, column 10: "),
+            (b"", "tools.json is not JSON: line 1, column 1: "),
+            (b'[{"name": "\xff"}]', "tools.json is not UTF-8: byte 11"),
+            (b"[" * 100_000, "tools.json cannot be read as JSON: "),
+            (b'{"name": "a"}', "tools"),
+            (b'[{"type": "function", "function": {"description": "no name"}}]', "tools[0].function.name"),
+            (b'["read"]', "tools[0]"),
+        ],
+    )
+    def test_of_a_tools_file_names_the_place(self, tmp_path: Path, content: bytes, expected: str) -> None:
+        (tmp_path / "tools.json").write_bytes(content)
+        for subcommand in (("scan",), ("prompt", "kimi")):
+            done = run(*subcommand, "--tools", str(tmp_path / "tools.json"))
+            assert (done.returncode, done.stdout) == (2, "")
+            assert len(done.stderr.splitlines()) == 1
+            assert expected in done.stderr
+
+    def test_of_a_message_names_the_path(self) -> None:
+        done = run("render", stdin='[{"role": "user", "content": "Hi"}, {"role": "robot", "content": ""}]')
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "messages[1].role" in done.stderr
+
+
+class TestRender:
+    MESSAGES = json.dumps(
+        [
+            {"role": "user", "content": "Wie hoch ist die Flut? 🌊"},
+            {
+                "role": "assistant",
+                "content": "I look.",
+                "tool_calls": [
+                    {
+                        "id": "functions.tide:0",
+                        "type": "function",
+                        "function": {"name": "tide", "arguments": '{"port":"Büsum"}'},
+                    }
+                ],
+            },
+            {"role": "tool", "tool_call_id": "functions.tide:0", "content": "3.2 m"},
+        ],
+        ensure_ascii=False,
+    )
+
+    def test_writes_the_transcript_and_nothing_else(self) -> None:
+        done = run("render", stdin=self.MESSAGES)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("<|im_user|>user<|im_middle|>Wie hoch ist die Flut? 🌊<|im_end|>")
+        assert call('{"port":"Büsum"}', name="tide") in done.stdout
+        assert done.stdout.endswith("3.2 m<|im_end|>")
+
+    @pytest.mark.parametrize("flag", ["--add-generation-prompt", "--generation-prompt"])
+    def test_ends_where_the_model_is_to_go_on(self, flag: str) -> None:
+        assert run("render", flag, stdin=self.MESSAGES).stdout.endswith("<|im_assistant|>assistant<|im_middle|>")
+
+    def test_reads_a_file_with_a_byte_order_mark(self, tmp_path: Path) -> None:
+        (tmp_path / "messages.json").write_text(self.MESSAGES, encoding="utf-8-sig")
+        assert run("render", str(tmp_path / "messages.json")).stdout == run("render", stdin=self.MESSAGES).stdout
+
+    def test_writes_utf8_whatever_the_terminal_speaks(self) -> None:
+        done = run("render", stdin=self.MESSAGES, env=environment(PYTHONIOENCODING="ascii"))
+        assert "🌊" in done.stdout
+
+
+class TestPromptListAndDemo:
+    def test_prompt_prints_the_guide(self) -> None:
+        done = run("prompt", "kimi")
+        assert done.returncode == 0
+        assert "<|tool_call_begin|>" in done.stdout
+
+    def test_prompt_with_tools_lists_them_too(self, tmp_path: Path) -> None:
+        (tmp_path / "tools.json").write_text('[{"name": "get_tide", "parameters": {}}]', encoding="utf-8")
+        done = run("prompt", "kimi", "--tools", str(tmp_path / "tools.json"))
+        assert "<tools>" in done.stdout
+        assert "get_tide" in done.stdout
+
+    def test_list_names_the_dialects(self) -> None:
+        done = run("list")
+        assert done.returncode == 0
+        assert any(line.split()[0] == "kimi" for line in done.stdout.splitlines())
+
+    def test_demo_shows_calls_coming_out_of_a_stream(self) -> None:
+        out = run("demo").stdout
+        assert "ToolStart      run, id functions.run:0" in out
+        assert "ToolEnd        write_file, clean" in out
+        assert "2 calls:" in out
+        assert 'run  {"command": "grep -rn \\"timeout = 30\\" src", "limit": 20}' in out
+        assert "A call ends with `<|tool_call_end|>`." in out
+
+    def test_demo_is_the_same_every_time(self) -> None:
+        assert run("demo").stdout == run("demo").stdout
+
+    def test_version_names_the_distribution(self) -> None:
+        assert run("--version").stdout.startswith("inband-dialects ")

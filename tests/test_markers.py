@@ -1,0 +1,98 @@
+"""Markers are found leftmost and longest, and only what may still become one is held."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dialects.engine.markers import MarkerSet
+
+_LITERALS = st.lists(st.text("<|ab", min_size=1, max_size=4), min_size=1, max_size=5, unique=True)
+_TEXTS = st.text("<|abc", max_size=24)
+
+
+def plainly(literals: list[str], text: str, start: int) -> tuple[int, str | None]:
+    """The leftmost marker, the longest there."""
+    for index in range(start, len(text)):
+        here = [literal for literal in literals if text.startswith(literal, index)]
+        if here:
+            return index, max(here, key=len)
+    return len(text), None
+
+
+def may_grow(literals: list[str], text: str, index: int) -> bool:
+    """Whether what follows the text may make a marker, or a longer one, of what begins at `index`."""
+    rest = text[index:]
+    return any(len(literal) > len(rest) and literal.startswith(rest) for literal in literals)
+
+
+@given(_LITERALS, _TEXTS, st.integers(0, 24))
+def test_in_a_finished_text_the_leftmost_longest_marker_is_found(literals: list[str], text: str, start: int) -> None:
+    assume(start <= len(text))
+    assert MarkerSet(literals).find(text, start, final=True) == plainly(literals, text, start)
+
+
+@given(_LITERALS, _TEXTS, st.integers(0, 24))
+def test_only_what_may_become_a_marker_is_held(literals: list[str], text: str, start: int) -> None:
+    assume(start <= len(text))
+    index, marker = MarkerSet(literals).find(text, start)
+    held = next((at for at in range(start, len(text)) if may_grow(literals, text, at)), len(text))
+    found, literal = plainly(literals, text, start)
+    assert (index, marker) == ((found, literal) if literal and found < held else (min(held, found), None))
+
+
+@given(_LITERALS, _TEXTS, st.lists(st.integers(1, 5)))
+def test_a_text_in_pieces_holds_the_same_markers(literals: list[str], text: str, sizes: list[int]) -> None:
+    markers = MarkerSet(literals)
+
+    def tokens(pieces: list[str]) -> list[str]:
+        out: list[str] = []
+        buffer = ""
+        for number, piece in enumerate(pieces):
+            buffer += piece
+            final = number == len(pieces) - 1
+            at = 0
+            while True:
+                index, marker = markers.find(buffer, at, final=final)
+                out += list(buffer[at:index])
+                at = index
+                if marker is None:
+                    break
+                out.append(f"[{marker}]")
+                at += len(marker)
+            buffer = buffer[at:]
+        assert not buffer
+        return out
+
+    pieces, rest = [], text
+    for size in sizes:
+        pieces.append(rest[:size])
+        rest = rest[size:]
+    assert tokens([*pieces, rest]) == tokens([text]) == tokens([*text, ""])
+
+
+@given(_LITERALS, _TEXTS)
+def test_text_without_a_lead_character_need_not_be_searched(literals: list[str], text: str) -> None:
+    markers = MarkerSet(literals)
+    if not any(lead in text for lead in markers.leads):
+        assert markers.find(text, 0) == (len(text), None)
+
+
+def test_characters_of_regular_expressions_are_literal() -> None:
+    markers = MarkerSet(["[BOS]", "a.b", "^", "x-z", "]"])
+    assert markers.find("aXb [BOS]", 0) == (4, "[BOS]")
+    assert markers.find("y-^", 0) == (2, "^")
+    assert markers.find("..]", 0) == (2, "]")
+
+
+def test_a_set_may_leave_some_markers_out() -> None:
+    markers = MarkerSet(["<think>", "</think>", "<tool>"])
+    without = markers.without(["<think>", "</think>"])
+    assert without.literals == {"<tool>"}
+    assert without is markers.without(["</think>", "<think>"])
+    assert markers.find("<think>", 0) == (0, "<think>")
+
+
+@pytest.mark.parametrize("literals", [[], [""], ["a", ""]])
+def test_a_set_without_a_marker_is_a_mistake(literals: list[str]) -> None:
+    with pytest.raises(ValueError, match="at least one literal"):
+        MarkerSet(literals)
