@@ -13,8 +13,12 @@ from typing import Any
 
 from dialects.engine.dialect import Dialect
 from dialects.engine.scanner import MAX_CALL_CHARS, MAX_HELD_CHARS, Scanner, UnknownTools
+from dialects.glm import GLM
+from dialects.harmony import HARMONY
+from dialects.hermes import HERMES
 from dialects.kimi import KIMI
 from dialects.messages import Tool
+from dialects.qwen3 import QWEN3
 
 __all__ = [
     "NoScannerError",
@@ -25,7 +29,7 @@ __all__ = [
     "get_dialect",
 ]
 
-_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (KIMI,)}
+_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY)}
 _GROUP = "dialects"
 _log = logging.getLogger("dialects")
 

@@ -14,9 +14,8 @@ The body of a call to `functions.NAME` is a JSON object. Other recipients (`pyth
 tools under their own names: where such a body does not begin with `{` and the header does not say `json`, it is raw,
 one string argument, which is `input` or the only string parameter that the tool is declared with.
 
-With `parse_thinking=False` the bodies on `analysis` are text. Where all special tokens of a stream were lost
-(`analysisHe greets.assistantfinalHello!`), its words are read in their place, but only in the header that the prompt
-began, and all is held until `assistantfinal` comes.
+`parse_thinking=False` makes the bodies on `analysis` text. A stream that lost its special tokens is understood in the
+form `analysisHe greets.assistantfinalHello!`, where the prompt began the header; it is held until `assistantfinal`.
 
 Source: OpenAI's Harmony response format, and the chat template of gpt-oss.
 """
@@ -42,11 +41,13 @@ START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>"
 CALL, END, RETURN = MESSAGE_ENDS = ("<|call|>", "<|end|>", "<|return|>")
 CONTROL_TOKENS = (START, CHANNEL, CONSTRAIN, MESSAGE, *MESSAGE_ENDS, "<|endoftext|>")
 CHANNELS = ("analysis", "commentary", "final")
+CUTS = {START: ("assistant", "user", "system", "developer"), CHANNEL: CHANNELS, CONSTRAIN: ("json",)}
 FUNCTIONS = "functions."
 PEOPLE = ("assistant", "user", "all")  # recipients that make no call of a message
 
 _CHANNEL = "|".join(CHANNELS)
-_GOES_ON = r"(?=\s{0,16}(?:to=|<\|(?:channel|constrain|message)\|>))"
+_TOKEN = r"<\|(?:channel|constrain|message)\|>"
+_GOES_ON = rf"(?=\s{{0,16}}(?:to=|{_TOKEN}))"
 _WORD = rf"[\w.+/-]{{1,64}}+{_GOES_ON}"
 _AUTHOR = (
     r"\s{0,16}+(?:assistant|(?P<turn>(?:user|system|developer)(?=[^a-z0-9_.-]))|(?P<result>functions\.)"
@@ -55,7 +56,8 @@ _AUTHOR = (
 _ITEM = (
     rf"\s{{0,16}}+(?:<\|channel\|>(?:\s{{0,16}}+(?P<channel>{_CHANNEL}|{_WORD}))?+"
     rf"|<\|constrain\|>(?:\s{{0,16}}+(?P<type>json|{_WORD}))?+"
-    rf"|to=(?P<to>[^\s<{{]{{0,256}}+)(?=[\s<{{])|(?P<word>json(?=\s{{0,16}}\{{)|{_WORD}))"
+    r"|to=(?P<to>[^\s<{]{0,256}+)(?=[\s<{])"
+    rf"|(?P<word>json(?=\s{{0,16}}\{{)|(?:{_CHANNEL}){_GOES_ON}|[\w.+/-]{{1,64}}+(?=\s{{0,16}}{_TOKEN})))"
 )
 _ITEMS = rf"(?:<\|start\|>(?:{_AUTHOR})?+)?+(?:{_ITEM}){{0,12}}+"
 _MESSAGE = r"\s{0,16}+(?P<message><\|message\|>)"
@@ -135,12 +137,11 @@ class HarmonyScanner(ArgumentScanner):
     def header(self) -> State | None:
         """A header up to `<|message|>`, or to what is none of it."""
         tape, text = self.tape, self.tape.text
-        found = HEADER.match(text, tape.i)
-        longer = LONGER_HEADER.match(text, tape.i, partial=True)
+        found, longer = HEADER.match(text, tape.i), LONGER_HEADER.match(text, tape.i, partial=True)
         assert found is not None
         is_open = longer is not None and longer.partial
-        cut = text[found.end() :].lstrip() if is_open and self.final else ""
-        recipients = [*found.captures("to"), *([""] if cut.startswith("to=") else [])]
+        cut = text[found.end() :] if is_open and self.final else ""
+        recipients = [*found.captures("to"), *([""] if cut.lstrip().startswith("to=") else [])]
         is_result = found["author"] and ("assistant" in recipients[:1] or found["author"] in (self.tools or ()))
         if found["turn"] or found["result"] or is_result:
             self.stop("fabricated-turn" if found["turn"] else "fabricated-result")
@@ -149,10 +150,11 @@ class HarmonyScanner(ArgumentScanner):
         if called and self.call is None and tape.end > self.prompt_end:
             self.begin_call_to(called[0])
             return self.header
-        if (is_open and not self.final) or (called and self.call is None):
+        if (is_open and (tape.is_hiding or not self.final)) or (called and self.call is None):
             tape.i = len(text) if tape.is_hiding else tape.i
             return None
-        is_cut = cut.startswith(("<", "to=")) or (cut and found.group().endswith((START, CHANNEL, CONSTRAIN)))
+        words = next((words for token, words in CUTS.items() if found.group().endswith(token)), (" to=",))
+        is_cut = cut.lstrip().startswith(("<", "to=")) or any(word.startswith(cut) for word in words if cut)
         tape.i = len(text) if is_cut else found.end()
         return self.end_of_header(found)
 
@@ -176,8 +178,7 @@ class HarmonyScanner(ArgumentScanner):
         """The header is that of a call. To the name a content type may be glued."""
         self.begin_call()
         self.open_call.start = max(self.open_call.start, self.prompt_end)
-        name = recipient.removeprefix(FUNCTIONS)
-        tools = self.tools or {}
+        name, tools = recipient.removeprefix(FUNCTIONS), self.tools or {}
         self.raw_key = None if recipient.startswith(FUNCTIONS) else "input"
         if name not in tools and name.removesuffix("json") in tools:
             name, self.raw_key = name.removesuffix("json"), None
@@ -218,8 +219,7 @@ class HarmonyScanner(ArgumentScanner):
 
     def body(self) -> State | None:
         """What the body of a call is, its first character says."""
-        tape = self.tape
-        text = tape.text
+        tape, text = self.tape, self.tape.text
         tape.i = _skip_space(text, tape.i).end()
         is_over = self.argument_ends.held_suffix(text, tape.i) == tape.i
         if is_over and not self.final:

@@ -1,4 +1,4 @@
-"""What comes of gpt-oss's streams: right ones, sloppy ones and broken ones. Every one is read whole and by characters."""
+"""What comes of gpt-oss's streams, right, sloppy and broken ones. Each is read whole and character by character."""
 
 from itertools import count
 from typing import Any
@@ -219,7 +219,7 @@ class TestBrokenHeaders:
             ("<|channel|>final <|constrain|>response<|message|>It is noon.", "It is noon."),
             ("<|channel|>final json<|message|>{}", "{}"),
             ("<|channel|>finalHello there.", "Hello there."),
-            ("<|channel|>final\nHello there.", "Hello there."),
+            ("<|channel|>final\nHello there.", "\nHello there."),
             ("<|channel|>final Hello there.", " Hello there."),
             ("<|channel|>final<|end|>", ""),
             ("<|channel|>musing<|message|>Hello there.", "Hello there."),
@@ -376,6 +376,9 @@ class TestEnds:
         assert isinstance(last, ToolEnd)
         assert last.raw_block == f"{ASSISTANT}{TO_F}{{}}<|call|>"
 
+    def test_too_large_a_header_is_skipped(self) -> None:
+        assert dropped("<|start|> to=functions.f", max_call_chars=2).reason == "too-large"
+
     def test_too_large_a_call_is_skipped(self) -> None:
         for limit in (1, 20, 60, 80):
             events = read(f'{TO_F}{{"a": "{"x" * 99}"}}<|call|>{ASSISTANT}{FINAL}Done.', max_call_chars=limit)
@@ -442,54 +445,13 @@ class TestWithoutSpecialTokens:
         assert shown(text, max_held_chars=10) == text
 
 
-PIECES = st.sampled_from(
-    (
-        *CONTROL_TOKENS,
-        *CONTROL_TOKENS,
-        ASSISTANT,
-        ASSISTANT,
-        ANALYSIS,
-        FINAL,
-        TO_F,
-        TO_F,
-        "assistant",
-        "user",
-        "system",
-        "functions.f",
-        " to=",
-        "to=",
-        " to=assistant",
-        " to=functions.f",
-        " to=tidejson",
-        " to=python",
-        "analysis",
-        "final",
-        "commentary",
-        " ",
-        "\n",
-        "json",
-        " json",
-        "Hello there",
-        "Hello",
-        "{",
-        "}",
-        '{"a":1}',
-        '{"a":"b',
-        '"}',
-        '"',
-        "<",
-        "<|",
-        "|>",
-        "print(1)\n",
-        "\ud83d",
-        '{"a":"<|call|>"}',
-        "analysisHi",
-        "assistantfinal",
-        " " * 17,
-        "x" * 70,
-        "\xa0",
-    )  # fmt: skip
-)
+SCRAPS = (
+    *CONTROL_TOKENS, *CONTROL_TOKENS, ASSISTANT, ASSISTANT, ANALYSIS, FINAL, TO_F, TO_F, "assistant", "user", "system",
+    "functions.f", " to=", "to=", " to=assistant", " to=functions.f", " to=tidejson", " to=python", "analysis", "final",
+    "commentary", " ", "\n", "json", " json", "Hello there", "Hello", "{", "}", '{"a":1}', '{"a":"b', '"}', '"', "<",
+    "<|", "|>", "print(1)\n", "\ud83d", '{"a":"<|call|>"}', "analysisHi", "assistantfinal", " " * 17, "x" * 70, "\xa0",
+)  # fmt: skip
+PIECES = st.sampled_from(SCRAPS)
 PROMPTS = ("", ASSISTANT, f"{ASSISTANT}<|channel|>", ASSISTANT + ANALYSIS, f"{ASSISTANT}{FINAL}Yes", ASSISTANT + TO_F)
 TURNS = st.builds(
     lambda thinking, text, value: HARMONY.assistant_text(

@@ -619,22 +619,6 @@ def test_no_control_token_of_a_rendered_turn_is_visible(name: str, data: st.Data
 
 
 @every_dialect
-@examples
-@given(data=st.data())
-def test_what_is_shown_adds_up_to_no_control_token(name: str, data: st.DataObject) -> None:
-    """A marker that is swallowed must not join the halves of another one around it."""
-    if name not in SPECIAL_TOKENS:
-        pytest.skip("the markers are plain text, which may be mentioned")
-    tokens = get_dialect(name).control_tokens
-    outer, inner = data.draw(st.sampled_from(tokens)), data.draw(st.sampled_from(tokens))
-    at = data.draw(st.integers(1, len(outer) - 1))
-    text = outer[:at] + inner + outer[at:]
-    for pieces in ([text], list(text)):
-        events = scan_pieces(name, ["a ", *pieces, " b"])
-        assert not [token for token in tokens if token in text_of(events) or token in thinking_of(events)]
-
-
-@every_dialect
 @pytest.mark.parametrize("depth", [150, 200, 201, 250, 5000])
 def test_arguments_that_nest_too_deep_are_dropped_even_where_a_repair_finds_them(name: str, depth: int) -> None:
     around = frame(name)

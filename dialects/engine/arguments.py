@@ -126,6 +126,10 @@ def _string_runs(excluded: str, harmless: str) -> tuple[Skip, Skip]:
     return skipping(f"{plain}(?:(?:{regular}){plain})*+"), skipping(f"{plain}(?:(?:{regular}|{_MENDABLE}){plain})*+")
 
 
+def _over() -> State | None:
+    return None
+
+
 _LOW_BEGUN = rf"(?:\\(?:u(?:[dD](?:[c-fC-F]{HEX}{{0,2}})?)?)?)?\Z"
 _MENDABLE = (
     r"[\x00-\x1f\ud800-\udfff]"
@@ -269,6 +273,13 @@ class ArgumentReader:
         if has_duplicates:
             self.note("duplicate-key")
         return Arguments(value, text, tuple(self.repairs))
+
+    def release(self) -> None:
+        """Let go of everything that takes memory; the reader is not used any more."""
+        self._state = _over
+        self._events = None
+        self._pieces = None
+        self._runs.clear()
 
     def is_complete(self, end: int) -> bool:
         """Whether the text up to `end` is a complete object, even if it needs repair."""

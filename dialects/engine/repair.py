@@ -72,11 +72,14 @@ def repair(text: str) -> Repaired:
         try:
             found = read(bare)
         except _TooDeepError:
-            return Repaired(None, (), complete=False)
+            return _TOO_DEEP
         if found is not None:
-            return found
+            return found if _is_shallow(found.value) else _TOO_DEEP
     _log.warning("arguments of %d characters could not be read", len(text))
     return Repaired({}, ("unreadable-arguments",), complete=False)
+
+
+_TOO_DEEP = Repaired(None, (), complete=False)
 
 
 class _TooDeepError(Exception):
@@ -85,6 +88,20 @@ class _TooDeepError(Exception):
 
 class _HopelessError(Exception):
     pass
+
+
+def _is_shallow(value: object) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            inner
+            for container in level
+            if isinstance(container, (dict, list))
+            for inner in (container.values() if isinstance(container, dict) else container)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def _strict(text: str) -> Repaired | None:

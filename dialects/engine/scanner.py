@@ -31,6 +31,7 @@ from dialects.events import (
     ThinkingDelta,
     ThinkingEnd,
     ThinkingStart,
+    ToolArgDelta,
     ToolDropped,
     ToolEnd,
     ToolStart,
@@ -139,23 +140,21 @@ class Scanner:
             raise TypeError(f"feed takes a str, not {type(text).__name__}")
         if self.stopped or not text:
             return []
-        self.events = []
         self.tape.feed(text)
         self._run()
         self._find_short_ways()
-        return self.events
+        return self._taken_events()
 
     def flush(self, *, truncated: bool = False) -> list[Event]:
         """The stream is over: the events that were held back. `truncated` says that generation was cut off, so that an
         open call is not complete even if it looks so. The scanner is as new afterwards."""
-        self.events = []
         if not self.stopped:
             self.final = True
             self.truncated = truncated
             self._run()
             self.end_text()
             self.end_thinking()
-        events = self.events
+        events = self._taken_events()
         self._reset()
         return events
 
@@ -171,6 +170,10 @@ class Scanner:
 
     # The machine.
 
+    def _taken_events(self) -> list[Event]:
+        events, self.events = self.events, []
+        return events
+
     def _reset(self) -> None:
         self.tape = Tape()
         self.events = []
@@ -184,11 +187,15 @@ class Scanner:
         self._after_markup = False
         self._limit = _NO_LIMIT
         self._seen_ids: set[str] = set()
+        self._minted_ids: set[str] = set()
         self._leads = self.text_markers.leads
+        self._quick = None
+        self._in_plain_text = False
         self.state = self.outside
         if self.generation_prompt:
             self._read_generation_prompt()
-        self._find_short_ways()
+        if not self.events:
+            self._find_short_ways()
 
     def _read_generation_prompt(self) -> None:
         """The prompt's last turn sets the state; nothing of it comes out."""
@@ -199,11 +206,14 @@ class Scanner:
         if self.stopped:
             self.stopped = False
             self.state = self.outside
-        self.events = []
         self._thinking = None
         self._after_markup = True
         if self.call is None:
+            self.events = []
             self.tape.seek(self.tape.end)
+        else:
+            opened = self.call.id
+            self.events = [e for e in self.events if isinstance(e, ToolStart | ToolArgDelta) and e.id == opened]
 
     def _run(self) -> None:
         tape = self.tape
@@ -231,6 +241,8 @@ class Scanner:
         """Prepare the short ways for the chunks that will probably follow."""
         self._quick = None
         tape = self.tape
+        if tape.i == len(tape.text):
+            tape.feed("")
         self._in_plain_text = (
             self.state == self.outside and not self.thinking_open and not self._after_markup and not self.stopped
         )
@@ -417,10 +429,13 @@ class Scanner:
         self.call = None
 
     def _new_id(self) -> str:
-        minted = self._id_factory()
-        if not isinstance(minted, str) or not minted or minted in self._seen_ids:
-            raise ValueError(f"id_factory must return a new, non-empty str each time, not {minted!r}")
-        return minted
+        while True:
+            minted = self._id_factory()
+            if not isinstance(minted, str) or not minted or minted in self._minted_ids:
+                raise ValueError(f"id_factory must return a new, non-empty str each time, not {minted!r}")
+            self._minted_ids.add(minted)
+            if minted not in self._seen_ids:
+                return minted
 
 
 def _mint_id() -> str:
@@ -447,7 +462,8 @@ class ArgumentScanner(Scanner):
 
     string_ends: ClassVar[StringEnds]
 
-    reader: ArgumentReader
+    reader: ArgumentReader = ArgumentReader(Tape())
+    """That of the open call's arguments."""
     _ahead: ArgumentReader | None = None
     _candidate: int = 0
     _taken_back: int = 0
@@ -462,6 +478,13 @@ class ArgumentScanner(Scanner):
     def after_call(self) -> State:
         """The state that follows a call."""
         raise NotImplementedError
+
+    def _forget_call(self) -> None:
+        super()._forget_call()
+        if self._ahead is not None:
+            self._ahead.release()
+            self._ahead = None
+        self.reader.release()
 
     def begin_arguments(self) -> None:
         """The arguments of the open call begin at the cursor."""
@@ -543,6 +566,7 @@ class ArgumentScanner(Scanner):
             return None
         self._taken_back += read
         self.reader.literal_until = self._candidate + self.max_held_chars if too_far else tape.pos
+        self._ahead.release()
         self._ahead = None
         tape.seek(self._candidate)
         return not too_far and status is not DONE
