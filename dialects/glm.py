@@ -237,12 +237,8 @@ class GlmScanner(PlainTagScanner):
         super()._find_short_ways()
         if self.call is not None and self.call.shown and self.state == self.value and self.values.in_run:
             self.tape.feed("")
-            self._quick = self._quick_value
-
-    def _quick_value(self, chunk: str) -> list[Event] | None:
-        if self.tape.pos + len(chunk) >= self._limit:
-            return None
-        return self.values.read_run(chunk)
+            self.values.run_limit = self._limit
+            self._quick = self.values.read_run
 
 
 def _end_of_space(text: str, start: int) -> int:

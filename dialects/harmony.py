@@ -22,11 +22,10 @@ Source: OpenAI's Harmony response format, and the chat template of gpt-oss.
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import regex
 
-from dialects.engine.arguments import Arguments, StringEnds, skipping
+from dialects.engine.arguments import StringEnds, skipping
 from dialects.engine.coercion import is_text_only
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.markers import MarkerSet
@@ -45,6 +44,7 @@ CUTS = {START: ("assistant", "user", "system", "developer"), CHANNEL: CHANNELS, 
 FUNCTIONS = "functions."
 PEOPLE = ("assistant", "user", "all")  # recipients that make no call of a message
 
+# What fits as a piece of a header fits whatever will follow, so that it does not matter how a stream is cut.
 _CHANNEL = "|".join(CHANNELS)
 _TOKEN = r"<\|(?:channel|constrain|message)\|>"
 _GOES_ON = rf"(?=\s{{0,16}}(?:to=|{_TOKEN}))"
@@ -82,6 +82,7 @@ class HarmonyScanner(ArgumentScanner):
     turn_opener = f"{START}assistant"
     text_markers = MarkerSet(CONTROL_TOKENS)
     call_ends = MESSAGE_ENDS
+    call_end_stops = True
     argument_ends = MarkerSet(CONTROL_TOKENS)
     broken_ends = MarkerSet([START, *MESSAGE_ENDS])
     string_ends = StringEnds(
@@ -90,10 +91,6 @@ class HarmonyScanner(ArgumentScanner):
         markers=(START, *MESSAGE_ENDS),
         closers=MESSAGE_ENDS,
     )
-
-    def __init__(self, *, parse_thinking: bool = True, **options: Any) -> None:
-        self.parse_thinking = parse_thinking
-        super().__init__(**options)
 
     def _reset(self) -> None:
         self.header_start = self.body_start = self.prompt_end = 0
@@ -208,13 +205,12 @@ class HarmonyScanner(ArgumentScanner):
             return None
         held = tape.slice(self.body_start, end)
         tape.clear_mark()
-        if marker != "assistantfinal" or is_too_far:
-            self.say(held)
-            return self.message("final")
-        self.message("analysis")
-        self.say(held.removeprefix("analysis"))
-        self.end_thinking()
-        self.pass_markup(marker)
+        is_stripped = marker == "assistantfinal" and not is_too_far
+        self.message("analysis" if is_stripped else "final")
+        self.say(held.removeprefix("analysis") if is_stripped else held)
+        if is_stripped:
+            self.end_thinking()
+            self.pass_markup("assistantfinal")
         return self.outside
 
     def body(self) -> State | None:
@@ -241,12 +237,6 @@ class HarmonyScanner(ArgumentScanner):
         if marker in (END, RETURN):
             self.open_call.repairs.append("wrong-call-end")
         return super().end_at(marker)
-
-    def end_call(self, arguments: Arguments) -> None:
-        repairs = self.open_call.repairs
-        if self.final and self.tape.i == len(self.tape.text) and "missing-call-end" in repairs:
-            repairs.remove("missing-call-end")
-        super().end_call(arguments)
 
 
 class Harmony(Dialect):

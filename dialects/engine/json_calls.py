@@ -197,10 +197,14 @@ class CallReader(ArgumentReader):
             self._inside = True
             if not was_shown:
                 self._pieces = Pieces()
-            self._write_rest(self._arguments_of(fields))
+            value = self._arguments_of(fields)
+            if value is None:
+                return self._too_deep()
+            self._write_rest(value)
         return self._finished()
 
-    def _arguments_of(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def _arguments_of(self, fields: dict[str, Any]) -> dict[str, Any] | None:
+        """The arguments in the value of the whole object; None: they nest too deep."""
         given = next((fields[key] for key in ARGUMENT_KEYS if key in fields), None)
         if isinstance(given, dict):
             return given
@@ -208,11 +212,12 @@ class CallReader(ArgumentReader):
             rest = {key: value for key, value in fields.items() if key not in _NOT_ARGUMENTS}
             self.note("inline-arguments" if rest else "empty-arguments")
             return rest
+        if isinstance(given, str):
+            self.note("unwrapped-string")
         fixed = repair(given if isinstance(given, str) else dump(given))
-        for name in ("unwrapped-string" if isinstance(given, str) else "", *fixed.repairs):
-            if name:
-                self.note(name)
-        return fixed.value or {}
+        for name in fixed.repairs:
+            self.note(name)
+        return fixed.value
 
 
 class JsonTagScanner(PlainTagScanner, ArgumentScanner):

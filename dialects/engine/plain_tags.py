@@ -161,14 +161,15 @@ class PlainTagScanner(Scanner):
 
     def _plain_text(self, chunk: str) -> list[Event] | None:
         tape = self.tape
-        held = tape.text
-        if held or any(lead in chunk for lead in self.text_markers.leads):
-            chunk = held + chunk
-            index, marker = self.text_markers.find(chunk, 0)
-            if marker is not None:
-                return None
-            tape.text = chunk[index:]
-            chunk = chunk[:index]
+        text = tape.text + chunk
+        for lead in self.text_markers.leads:
+            if lead in text:
+                index, marker = self.text_markers.find(text, 0)
+                if marker is not None:
+                    return None
+                tape.text = text[index:]
+                chunk = text[:index]
+                break
         tape.base += len(chunk)
         markdown = self.markdown
         markdown.update(chunk)

@@ -50,6 +50,7 @@ _MOST_FAULTS = 20_000
 _SHORT = 2000
 """Up to how many characters `json_repair` may be asked."""
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _DECODER = json.JSONDecoder(strict=False)
 _log = logging.getLogger("dialects")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -207,11 +208,9 @@ def load(text: str, *, strict: bool = True) -> tuple[dict[str, Any], bool]:
 def dump(value: Json) -> str:
     """Compact JSON text; NaN and infinities are not JSON and become null."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return _encode(value)
     except ValueError:
-        return json.dumps(
-            json.loads(json.dumps(value), parse_constant=lambda _: None), ensure_ascii=False, separators=(",", ":")
-        )
+        return _encode(json.loads(json.dumps(value), parse_constant=lambda _: None))
 
 
 def too_many_digits(number: str) -> bool:

@@ -104,6 +104,7 @@ class Scanner:
     ) -> None:
         declared = read_tools(tools)
         self.tools = None if declared is None else {tool.name: tool for tool in declared}
+        self.parse_thinking = parse_thinking
         if not parse_thinking:
             self.text_markers = self.text_markers.without(self.thinking_tags)
         self.generation_prompt = generation_prompt
@@ -454,6 +455,9 @@ class ArgumentScanner(Scanner):
     call_ends: ClassVar[tuple[str, ...]]
     """The markers that end one call."""
 
+    call_end_stops: ClassVar[bool] = False
+    """Whether that marker is a stop token, so that the end of the stream is as good."""
+
     argument_ends: ClassVar[MarkerSet]
     """All markers that may stand behind complete arguments."""
 
@@ -618,7 +622,8 @@ class ArgumentScanner(Scanner):
             tape.seek(end)
         else:
             tape.i = len(tape.text)
-        self.open_call.repairs.append("missing-call-end")
+        if not self.call_end_stops:
+            self.open_call.repairs.append("missing-call-end")
         self.end_call(self.finish_arguments(end))
         return self.after_call()
 

@@ -4,8 +4,8 @@ A value that can only be text leaves as it arrives: at once if the schema allows
 beginning rules out every other type that the schema allows. Any other is held until it is complete.
 """
 
-import json
 import re
+from json.encoder import encode_basestring
 from typing import Any
 
 from dialects.engine.arguments import Arguments
@@ -16,7 +16,6 @@ from dialects.events import Event, ToolArgDelta
 __all__ = ["TextArguments"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class TextArguments:
@@ -74,6 +73,11 @@ class TextArguments:
                 self._stream("".join(self._held), events)
             self._held.clear()
 
+    def piece(self, text: str) -> ToolArgDelta:
+        """The event for the next piece of a value that `streams`."""
+        shown = text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+        return ToolArgDelta(self._call_id, self._name, self._key, shown, encode_basestring(shown)[1:-1])
+
     def end(self, text: str, events: list[Event] | None) -> None:
         """The value is complete; `text` is all of it."""
         if self._skipping:
@@ -105,8 +109,7 @@ class TextArguments:
 
     def _stream(self, text: str, events: list[Event] | None) -> None:
         if text and events is not None:
-            shown = text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-            events.append(ToolArgDelta(self._call_id, self._name, self._key, shown, _encode(shown)[1:-1]))
+            events.append(self.piece(text))
 
     def _emit(self, key: str | None, delta: str, json_text: str, events: list[Event] | None) -> None:
         if events is not None:

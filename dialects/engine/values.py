@@ -64,6 +64,7 @@ class ValueReader:
 
     def __init__(self, ends: ValueEnds, *, max_held_chars: int) -> None:
         self._ends = ends
+        (self._lead,) = ends.markers.leads
         self._max_held_chars = max_held_chars
         self._taken_back = 0
         self._candidate: int | None = None
@@ -71,6 +72,8 @@ class ValueReader:
         self._literal_until = 0
         self._start = 0
         self._out = 0
+        self.run_limit = 0
+        """Up to which position `read_run` may go."""
         self._tape = Tape()
         self.arguments = TextArguments({}, call_id="", name="")
 
@@ -115,22 +118,30 @@ class ValueReader:
     def read_run(self, chunk: str) -> list[Event] | None:
         """The short way for a chunk that only continues the text; None, with nothing done, if it does not. It may be
         asked where `in_run` says so."""
-        for lead in self._ends.markers.leads:
-            if lead in chunk:
-                return None
         tape = self._tape
-        text = "\n" + chunk if self._out < tape.pos else chunk
-        end = len(text) - text.endswith("\n")
+        text = tape.text + chunk
+        if not chunk or tape.base + len(text) >= self.run_limit:
+            return None
+        if self._lead in text:
+            index, marker = self._ends.markers.find(text, 0)
+            if marker is not None:
+                return None
+            tape.text = text[index:]
+            chunk = text[:index]
+            if not chunk:
+                return []
+        text = "\n" + chunk if self._out < tape.base else chunk
+        if text[-1] == "\n":
+            text = text[:-1]
         tape.pass_by(chunk)
-        self._out += end
-        events: list[Event] = []
-        self.arguments.add(text[:end], events)
-        return events
+        self._out += len(text)
+        return [self.arguments.piece(text)] if text else []
 
     @property
     def in_run(self) -> bool:
-        """Whether `read_run` may be asked: nothing is held but perhaps a newline behind the cursor."""
-        return self.arguments.streams and self._candidate is None and self._tape.i == len(self._tape.text)
+        """Whether `read_run` may be asked: nothing is held but perhaps a newline before the cursor, and behind it what
+        may begin a tag."""
+        return self.arguments.streams and self._candidate is None
 
     def _read_ahead(self, candidate: int, *, final: bool) -> bool | None:
         """Whether the candidate is real; None while that is open. Once it is known the cursor is back at it."""
