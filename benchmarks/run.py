@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.streams import Stream, damaged_calls, large_call, prose, small_calls
+from benchmarks.streams import TOOLS, Stream, damaged_calls, large_call, plain_prose, prose_with_tags, small_calls
 from dialects import Event, Text, ToolDropped, ToolEnd, create_inband_scanner, dialect_names
 
 CHUNK_CHARS = 4
@@ -73,10 +73,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small sizes, fewer runs: does it work, roughly how fast")
     options = parser.parse_args(argv)
     logging.getLogger("dialects").addHandler(logging.NullHandler())  # damaged calls are warned about
-    bench = Bench(lambda: create_inband_scanner(options.dialect), runs=3 if options.quick else 5)
+    bench = Bench(lambda: create_inband_scanner(options.dialect, tools=TOOLS), runs=3 if options.quick else 5)
 
     sizes = [50 * KB, 200 * KB] if options.quick else [50 * KB, 200 * KB, MB, 4 * MB]
-    streams = [prose(MB), small_calls(options.dialect, 200 * KB)]
+    streams = [plain_prose(MB), prose_with_tags(MB), small_calls(options.dialect, 200 * KB)]
     streams += [large_call(options.dialect, size) for size in sizes]
     print(f"dialect {options.dialect}, Python {sys.version.split()[0]}\n")
     in_chunks, in_one = _clean_tables(bench, streams)

@@ -12,7 +12,36 @@ from typing import Any, NamedTuple
 
 from dialects import get_dialect
 
-__all__ = ["Stream", "damaged_calls", "large_call", "prose", "small_calls", "source_code"]
+__all__ = [
+    "TOOLS",
+    "Stream",
+    "damaged_calls",
+    "large_call",
+    "plain_prose",
+    "prose_with_tags",
+    "small_calls",
+    "source_code",
+]
+
+TOOLS = [
+    {
+        "name": "write_file",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "content": {"type": "string"},
+                "overwrite": {"type": "boolean"},
+                "mode": {"type": ["integer", "null"]},
+            },
+        },
+    },
+    {
+        "name": "read_file",
+        "parameters": {"type": "object", "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}}},
+    },
+]
+"""What the calls call. Dialects that write values as plain text need it to type them."""
 
 
 class Stream(NamedTuple):
@@ -23,14 +52,23 @@ class Stream(NamedTuple):
     argument: str = ""
 
 
-def prose(size: int) -> Stream:
-    """An answer in plain words, with a `<` now and then as people write it."""
+def plain_prose(size: int) -> Stream:
+    """An answer in plain words."""
     paragraph = (
         "The water level rises for about six hours and falls for six. Where the bay is narrow, the range is larger: "
-        "a height of 3 m < h < 5 m is common, and List<int> or a <b>bold</b> word may well stand in a text like this. "
-        "Nothing here calls a tool.\n\n"
+        "a height of three to five metres is common, and boats lie dry for half of the day.\n\n"
+        "Nothing here calls a tool.\n"
     )
-    return Stream("prose", _fill(paragraph, size))
+    return Stream("plain prose", _fill(paragraph, size))
+
+
+def prose_with_tags(size: int) -> Stream:
+    """An answer about code: every fifty characters a `<` or more."""
+    paragraph = (
+        "A height of 3 m < h < 5 m is common, and List<int> or a <b>bold</b> word, `<tool>` or a[i] may well stand in "
+        "a text like this. Nothing here calls a tool.\n\n"
+    )
+    return Stream("prose with tags", _fill(paragraph, size))
 
 
 def small_calls(dialect: str, size: int) -> Stream:
@@ -39,7 +77,7 @@ def small_calls(dialect: str, size: int) -> Stream:
     for number in range(size // 100):
         arguments = {"path": f"src/module_{number}.py", "limit": number}
         calls.append({"id": f"functions.read_file:{number}", "function": {"name": "read_file", "arguments": arguments}})
-    return Stream("many small calls", get_dialect(dialect).render_assistant_tool_calls(calls))
+    return Stream("many small calls", get_dialect(dialect).render_assistant_tool_calls(calls, tools=TOOLS))
 
 
 def source_code(size: int) -> str:
@@ -158,7 +196,7 @@ _FAULTS: dict[str, _Damage] = {
 
 def _render(dialect: str, arguments: dict[str, Any]) -> str:
     call = {"id": "functions.write_file:0", "function": {"name": "write_file", "arguments": arguments}}
-    return get_dialect(dialect).render_assistant_tool_calls([call])
+    return get_dialect(dialect).render_assistant_tool_calls([call], tools=TOOLS)
 
 
 def _inside_a_string(text: str) -> str:
