@@ -1,9 +1,9 @@
-"""The `dialects` command: scan a stream, render a conversation, print a guide, list the dialects, show a demo.
+"""The `dialects` command: scan a stream, render a conversation, print a guide, find a dialect, show a demo.
 
 `scan` reads bytes as they arrive and writes events as they come out, for a person (`terminal.py`) or as JSON Lines.
 Results go to standard output, everything about the run to standard error. Exit codes: 0; 1 where `scan --check` saw a
-dropped call; 2 for wrong use, with one line that says what was wrong; 130 after Ctrl-C; 141 where the reader of the
-output went away, as any program in a pipe.
+dropped call, or `which` knows no answer; 2 for wrong use, with one line that says what was wrong; 130 after Ctrl-C; 141
+where the reader of the output went away, as any program in a pipe.
 """
 
 import argparse
@@ -19,15 +19,17 @@ from typing import Any, BinaryIO, NoReturn, TextIO
 
 from dialects import demo
 from dialects.bytestream import Utf8Text, recut
+from dialects.detection import dialect_for_model
+from dialects.engine.dialect import Dialect
 from dialects.events import Event, event_to_json
-from dialects.factory import create_inband_scanner, dialect_names, get_dialect
+from dialects.factory import all_dialects, create_inband_scanner, get_dialect
 from dialects.terminal import EventPrinter, Tally, wants_colour
 from dialects.transcript import render_tool_prompt, render_transcript
 
 __all__ = ["main"]
 
 DISTRIBUTION = "inband-dialects"
-OK, CALL_DROPPED, WRONG_USE, INTERRUPTED, OUTPUT_CLOSED = 0, 1, 2, 130, 141
+OK, CALL_DROPPED, UNKNOWN_MODEL, WRONG_USE, INTERRUPTED, OUTPUT_CLOSED = 0, 1, 1, 2, 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -119,14 +121,30 @@ def _prompt(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    rows = [("NAME", "TITLE", "MODEL IDS")]
-    for name in dialect_names():
-        dialect = get_dialect(name)
-        rows.append((name, dialect.title, dialect.models))
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for name, title, models in rows:
-        print(f"{name:<{widths[0]}}  {title:<{widths[1]}}  {models}".rstrip())
+    rows = [("NAME", "MODELS", "CAN BE", "GUIDE", "MODEL IDS MATCH")]
+    for dialect in all_dialects():
+        abilities = "written" if dialect.scanner is None else "read, written"
+        rows.append((dialect.name, dialect.title, abilities, _guide_of(dialect), dialect.models))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
     return OK
+
+
+def _guide_of(dialect: Dialect) -> str:
+    """The command that prints a dialect's guide, if it has one."""
+    try:
+        return f"dialects prompt {dialect.name}" if dialect.prompt else "none"
+    except FileNotFoundError:
+        return "none"
+
+
+def _which(options: argparse.Namespace) -> int:
+    match = dialect_for_model(options.model)
+    if match.name is not None:
+        print(match.name)
+    print(match.reason, file=sys.stderr)
+    return OK if match.name is not None else UNKNOWN_MODEL
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -286,6 +304,8 @@ def _parser() -> argparse.ArgumentParser:
     prompt.add_argument("dialect", metavar="DIALECT")
     tools_file(prompt)
 
-    command("list", _list, "list the dialects")
+    command("list", _list, "list the dialects, with the models that speak them")
+    which = command("which", _which, "name the dialect of a model; exit with 1 if that is not known")
+    which.add_argument("model", metavar="MODEL_ID", help="as its publisher writes it, such as example/Model-2-Instruct")
     command("demo", _demo, "show a stream turning into events, chunk by chunk; needs nothing")
     return parser

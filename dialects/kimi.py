@@ -151,7 +151,8 @@ class KimiScanner(ArgumentScanner):
             self.identify(call_id)
             self.begin_arguments()
             return self.args
-        if marker != CALL_END or name_in_id(call_id, self.tools)[0] is None:
+        name, resolved = name_in_id(call_id, self.tools)
+        if marker != CALL_END or name is None or (resolved and name not in (self.tools or ())):
             tape.i += len(marker) if marker == CALL_END else 0
             self.drop_call("malformed")
             return self.after_call()

@@ -88,6 +88,8 @@ class CallReader(ArgumentReader):
 
     def _open(self, char: str) -> State | None:
         if len(self._stack) == 1 and char == "{" and self._field in ARGUMENT_KEYS and not self._has_arguments:
+            if self._field != ARGUMENT_KEYS[0]:
+                self.note("arguments-alias")
             self._has_arguments = self._inside = True
             self.start = self.out = self.tape.pos
             self._key = None
@@ -206,6 +208,8 @@ class CallReader(ArgumentReader):
     def _arguments_of(self, fields: dict[str, Any]) -> dict[str, Any] | None:
         """The arguments in the value of the whole object; None: they nest too deep."""
         given = next((fields[key] for key in ARGUMENT_KEYS if key in fields), None)
+        if "arguments" not in fields and given is not None:
+            self.note("arguments-alias")
         if isinstance(given, dict):
             return given
         if given is None or given == "":

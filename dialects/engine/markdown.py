@@ -9,35 +9,37 @@ import re
 
 from dialects.engine.tape import Tape
 
-__all__ = ["FenceClose", "Markdown", "SpanClose"]
+__all__ = ["LONGEST_SPAN", "FenceClose", "Markdown", "SpanClose"]
 
 _TOKEN = re.compile(r"\n|`+|~+|[^\n`~]+")
 _SPAN_TOKEN = re.compile(r"\n|`+")
-_LONGEST_SPAN = 4000
+LONGEST_SPAN = 4000
 """How far ahead, in characters, the end of a code span is looked for."""
 
 
 class Markdown:
     """The state behind a text. A run of backticks or tildes at its end may still grow."""
 
-    __slots__ = ("_run", "_spans", "blank", "closing", "fence", "opening", "unclosed")
+    __slots__ = ("_run", "_run_length", "_spans", "blank", "closing", "fence", "opening", "unclosed")
 
     def __init__(self) -> None:
         self.blank = True
         """Whether only white space stands before on the line."""
-        self.fence: str | None = None
-        """The run that opened the fence in which the text stands."""
+        self.fence: tuple[str, int] | None = None
+        """The run that opened the fence in which the text stands: its character and its length."""
         self.unclosed = False
         """Whether it is known that this fence is never closed."""
         self.opening = False
         self.closing = False
         self._spans: dict[int, None] = {}
         self._run = ""
+        self._run_length = 0
 
     def copy(self) -> "Markdown":
         """The same state, to read ahead with."""
         other = Markdown()
-        other.blank, other.fence, other._run = self.blank, self.fence, self._run
+        other.blank, other.fence = self.blank, self.fence
+        other._run, other._run_length = self._run, self._run_length
         other.opening, other.closing, other._spans = self.opening, self.closing, self._spans.copy()
         return other
 
@@ -75,21 +77,28 @@ class Markdown:
 
     def read(self, text: str, *, until_closed: bool = False) -> int:
         """The same, run by run; with `until_closed` only to the end of the fence. How much has been read."""
-        text = self._run + text
-        begun, self._run = len(self._run), ""
-        for match in _TOKEN.finditer(text):
+        start = 0
+        if self._run:
+            start = len(text) - len(text.lstrip(self._run))
+            self._run_length += start
+            if start == len(text):
+                return start
+            self._end_run()
+            if until_closed and self.fence is None:
+                return start
+        for match in _TOKEN.finditer(text, start):
             token = match.group()
             if token == "\n":
                 self._end_line()
             elif token[0] not in "`~":
                 self._other(token)
             elif match.end() == len(text):
-                self._run = token
+                self._run, self._run_length = token[0], len(token)
             else:
-                self._mark(token)
+                self._mark(token[0], len(token))
             if until_closed and self.fence is None:
-                return match.end() - begun
-        return len(text) - begun
+                return match.end()
+        return len(text)
 
     def end(self) -> None:
         """The text is over."""
@@ -99,7 +108,7 @@ class Markdown:
     def _end_run(self) -> None:
         if self._run:
             run, self._run = self._run, ""
-            self._mark(run)
+            self._mark(run, self._run_length)
 
     def _end_line(self) -> None:
         if self.closing:
@@ -113,20 +122,21 @@ class Markdown:
         if text and not text.isspace():
             self.blank = self.closing = False
 
-    def _mark(self, run: str) -> None:
+    def _mark(self, char: str, length: int) -> None:
+        """A run of backticks or tildes."""
         blank, self.blank = self.blank, False
-        if self.opening and run[0] == "`" and self.fence and self.fence[0] == "`":
-            self._spans[len(self.fence)] = None
+        if self.opening and char == "`" and self.fence and self.fence[0] == "`":
+            self._spans[self.fence[1]] = None
             self.fence = None
             self.opening = False
         if self.fence is not None:
-            self.closing = blank and run[0] == self.fence[0] and len(run) >= len(self.fence)
-        elif blank and len(run) >= 3:
-            self.fence = run
+            self.closing = blank and char == self.fence[0] and length >= self.fence[1]
+        elif blank and length >= 3:
+            self.fence = (char, length)
             self.opening = True
             self._spans.clear()
-        elif run[0] == "`":
-            self._toggle(len(run))
+        elif char == "`":
+            self._toggle(length)
 
     def _toggle(self, length: int) -> None:
         """A run closes the span that one of the same length began, and whatever began in between."""
@@ -157,8 +167,8 @@ class FenceClose:
 class SpanClose:
     """Reads ahead on the line for a run of backticks that closes one of its open spans."""
 
-    def __init__(self, markdown: Markdown) -> None:
-        self._lengths = markdown.spans
+    def __init__(self, lengths: frozenset[int]) -> None:
+        self.lengths = lengths
         self._read = 0
 
     def read(self, tape: Tape, *, final: bool) -> bool | None:
@@ -166,14 +176,14 @@ class SpanClose:
         for match in _SPAN_TOKEN.finditer(tape.text, tape.i):
             if match.end() == len(tape.text) and not final and match.group() != "\n":
                 self._move(tape, match.start())
-                return None if self._read < _LONGEST_SPAN else False
+                return None if self._read < LONGEST_SPAN else False
             self._move(tape, match.end())
-            if len(match.group()) in self._lengths and match.group() != "\n":
-                return self._read <= _LONGEST_SPAN
-            if match.group() == "\n" or self._read > _LONGEST_SPAN:
+            if len(match.group()) in self.lengths and match.group() != "\n":
+                return self._read <= LONGEST_SPAN
+            if match.group() == "\n" or self._read > LONGEST_SPAN:
                 return False
         self._move(tape, len(tape.text))
-        return False if final or self._read > _LONGEST_SPAN else None
+        return False if final or self._read > LONGEST_SPAN else None
 
     def _move(self, tape: Tape, index: int) -> None:
         self._read += index - tape.i

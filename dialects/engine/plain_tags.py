@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 import regex
 
 from dialects.engine.arguments import DONE, GOING, ArgumentReader, Arguments
-from dialects.engine.markdown import FenceClose, Markdown, SpanClose
+from dialects.engine.markdown import LONGEST_SPAN, FenceClose, Markdown, SpanClose
 from dialects.engine.markers import MarkerSet
 from dialects.engine.scanner import Scanner, State
 from dialects.engine.tape import Tape
@@ -108,11 +108,15 @@ class PlainTagScanner(Scanner):
 
     def _reset(self) -> None:
         self.markdown = Markdown()
+        self._gap: int | None = None
+        """How many newlines have followed markup that was swallowed behind text."""
         self.called = False
         self._lookout: ReadAhead | None = None
         self._return_to: State = self.outside
         self._tag = 0
         self._mention_until = 0
+        self._unclosed_spans: frozenset[int] = frozenset()
+        self._unclosed_until = 0
         self._used = -1
         self._never_ends = False
         self._may_be_prose = False
@@ -129,11 +133,15 @@ class PlainTagScanner(Scanner):
     def say(self, text: str) -> None:
         """Text or thinking. Newlines that touch markup belong to it."""
         self.markdown.update(text)
-        if self._after_markup:
-            text = text.lstrip("\n")
-            if not text:
+        if self._after_markup or self._gap is not None:
+            rest = text.lstrip("\n")
+            if self._gap is not None:
+                self._gap += len(text) - len(rest)
+            if not rest:
                 return
-            self._after_markup = False
+            if self._gap is not None:
+                self._newlines = max(self._newlines, self._gap)
+            text, self._gap, self._after_markup = rest, None, False
         if self.thinking_open:
             self._think(text)
             return
@@ -146,18 +154,28 @@ class PlainTagScanner(Scanner):
     def touch_markup(self) -> None:
         """Markup stands here."""
         super().touch_markup()
+        self._gap = None
         self.markdown.touch_markup()
+
+    def swallow(self, marker: str) -> None:
+        """Move past markup that says nothing. Text around it stays on lines of its own, if it was."""
+        self.tape.i += len(marker)
+        self.markdown.touch_markup()
+        if not self._after_markup and self._gap is None:
+            self._gap = 0
 
     def end_text(self) -> None:
         """The stream is over: newlines at the very end are text."""
-        if self._newlines and not self.thinking_open and not self._after_markup:
+        if self._newlines and not self.thinking_open and not self._after_markup and self._gap is None:
             self.events.append(Text("\n" * self._newlines))
             self._newlines = 0
 
     def _find_short_ways(self) -> None:
         super()._find_short_ways()
         if self._in_plain_text:
-            self._in_plain_text = self.markdown.settled and not self._newlines
+            self._in_plain_text = self.markdown.settled and not self._newlines and self._gap is None
+            if self._gap is not None:
+                self._quick = None
 
     def _plain_text(self, chunk: str) -> list[Event] | None:
         tape = self.tape
@@ -195,14 +213,17 @@ class PlainTagScanner(Scanner):
         if self.tape.pos != self._used:
             if self.markdown.in_fence() and not self.markdown.unclosed:
                 return self._look_ahead(FenceClose(self.markdown))
-            if self.markdown.spans:
-                return self._look_ahead(SpanClose(self.markdown))
+            spans = self.markdown.spans
+            if self.tape.pos < self._unclosed_until:
+                spans -= self._unclosed_spans
+            if spans:
+                return self._look_ahead(SpanClose(spans))
         if marker == self.call_begin:
             return self._opener()
         if marker in self.turn_openers:
             return self._turn_header(marker)
         if marker in self.special_tokens or marker == THINK_END:
-            self.pass_markup(marker)
+            self.swallow(marker)
             return self.outside
         if marker == THINK_BEGIN:
             return self._think_tag()
@@ -222,7 +243,7 @@ class PlainTagScanner(Scanner):
         if marker in self.turn_openers:
             return self._turn_header(marker)
         if marker in self.special_tokens or (marker == THINK_BEGIN and self._after_markup):
-            self.pass_markup(marker)
+            self.swallow(marker)
             return self.thinking
         if marker == self.call_begin and self.tape.pos >= self._mention_until:
             return self._opener_in_thinking()
@@ -289,7 +310,7 @@ class PlainTagScanner(Scanner):
     def _closer(self, marker: str) -> State | None:
         """A closer without its opener: swallowed at a line's start, or as the first of a run up to the call's own."""
         if self.markdown.blank:
-            self.pass_markup(marker)
+            self.swallow(marker)
             return self.outside
         run = _closer_run(self.closers[self.closers.index(marker) :])
         found = run.match(self.tape.text, self.tape.i, partial=not self.final) if run else None
@@ -297,7 +318,7 @@ class PlainTagScanner(Scanner):
             return self._mention(marker)
         if found.partial:
             return None
-        self.pass_markup(found.group())
+        self.swallow(found.group())
         return self.outside
 
     def _opener(self) -> State | None:
@@ -346,7 +367,7 @@ class PlainTagScanner(Scanner):
             if start is not None:
                 if start.partial:
                     return None
-                self.pass_markup(self.call_begin)
+                self.swallow(self.call_begin)
                 return self.outside
         return self._mention(self.call_begin)
 
@@ -401,6 +422,9 @@ class PlainTagScanner(Scanner):
             self._used = self._tag
             if isinstance(reader, FenceClose):
                 self.markdown.unclosed = True
+            elif isinstance(reader, SpanClose):
+                self._unclosed_spans = reader.lengths
+                self._unclosed_until = min(tape.pos, self._tag + LONGEST_SPAN)
             elif isinstance(reader, ThinkEnd):
                 self._never_ends = True
         self._lookout = None
