@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from dialects import dialect_names, get_dialect
 from dialects.demo import SAMPLE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -351,6 +352,7 @@ class TestWrongUse:
             (("scann",), "invalid choice: 'scann'"),
             ((), "the following arguments are required: COMMAND"),
             (("list", "--all"), "unrecognized arguments: --all"),
+            (("which",), "the following arguments are required: MODEL_ID"),
         ],
     )
     def test_is_one_line_that_says_what_was_wrong(self, arguments: tuple[str, ...], expected: str) -> None:
@@ -438,10 +440,37 @@ class TestPromptListAndDemo:
         assert "<tools>" in done.stdout
         assert "get_tide" in done.stdout
 
-    def test_list_names_the_dialects(self) -> None:
+    def test_list_names_the_dialects_and_who_speaks_them(self) -> None:
         done = run("list")
-        assert done.returncode == 0
-        assert any(line.split()[0] == "kimi" for line in done.stdout.splitlines())
+        assert (done.returncode, done.stderr) == (0, "")
+        header, *rows = done.stdout.splitlines()
+        assert header.split()[0] == "NAME"
+        assert [row.split()[0] for row in rows] == list(dialect_names())
+        for row, name in zip(rows, dialect_names(), strict=True):
+            dialect = get_dialect(name)
+            assert f"  {dialect.title}  " in row
+            assert f"  read, written  dialects prompt {name}  " in row
+            assert row.endswith(f"  {dialect.models}")
+
+    @pytest.mark.parametrize(
+        ("model", "name"),
+        [
+            ("moonshotai/Kimi-K2-Instruct", "kimi"),
+            ("NousResearch/Hermes-3-Llama-3.1-8B", "hermes"),
+            ("gpt-oss:20b", "harmony"),
+        ],
+    )
+    def test_which_names_the_dialect_and_says_why(self, model: str, name: str) -> None:
+        done = run("which", model)
+        assert (done.returncode, done.stdout) == (0, f"{name}\n")
+        assert done.stderr.startswith(f"{model!r} fits the pattern ")
+
+    @pytest.mark.parametrize("model", ["gpt-4o", "deepseek-chat", ""])
+    def test_which_says_so_where_it_does_not_know(self, model: str) -> None:
+        done = run("which", model)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert len(done.stderr.splitlines()) == 1
+        assert repr(model) in done.stderr
 
     def test_demo_shows_calls_coming_out_of_a_stream(self) -> None:
         out = run("demo").stdout
