@@ -50,4 +50,4 @@ def dialect_for_model(model_id: str) -> Match:
         return Match(None, (), f"no dialect has a pattern that fits {model_id!r}")
     if len(names) > 1:
         return Match(None, names, f"the patterns of {' and '.join(names)} all fit {model_id!r}")
-    return Match(names[0], names, f"{model_id!r} fits the pattern {best[0].models!r} of {best[0].title}")
+    return Match(names[0], names, f"{model_id!r} fits the pattern of {best[0].title}: {best[0].models}")

@@ -20,25 +20,32 @@ from typing import ClassVar
 
 import regex
 
+from dialects.engine.arguments import BROKEN, GOING
 from dialects.engine.coercion import write_value
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.markers import MarkerSet
-from dialects.engine.plain_tags import PlainTagScanner, ThinkEnd
+from dialects.engine.plain_tags import (
+    CALL_BEGIN,
+    CALL_END,
+    RESULT_BEGIN,
+    RESULT_END,
+    THINK_BEGIN,
+    THINK_END,
+    PlainTagScanner,
+    ThinkEnd,
+)
 from dialects.engine.rendering import tagged_results
 from dialects.engine.scanner import State
 from dialects.engine.schema import property_schema
 from dialects.engine.text_arguments import TextArguments
-from dialects.engine.values import BROKEN, GOING, ThinkEndOutsideValues, ValueEnds, ValueReader
+from dialects.engine.values import ThinkEndOutsideValues, ValueEnds, ValueReader
 from dialects.events import Event
 from dialects.messages import Message, ToolCall, ToolResult
 
 __all__ = ["GLM", "Glm", "GlmScanner"]
 
-CALL_BEGIN, CALL_END = "<tool_call>", "</tool_call>"
 KEY_BEGIN, KEY_END = "<arg_key>", "</arg_key>"
 VALUE_BEGIN, VALUE_END = "<arg_value>", "</arg_value>"
-RESULT_BEGIN, RESULT_END = "<tool_response>", "</tool_response>"
-THINK_BEGIN, THINK_END = "<think>", "</think>"
 TEXT_BEGIN, TEXT_END = "[gMASK]<sop>", "<|endoftext|>"
 ROLE_TOKENS = ("<|system|>", "<|user|>", "<|assistant|>", "<|observation|>")
 CONTROL_TOKENS = (
@@ -72,7 +79,7 @@ VALUE_ENDS = ValueEnds(
     (CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_END),
     opener=VALUE_BEGIN,
     closer=VALUE_END,
-    continuation=rf"\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END}|{CALL_BEGIN}{_NAMED})",
+    continuation=rf"(?:\s{{0,16}}(?:{KEY_END}|{VALUE_END})){{0,3}}\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END}|{CALL_BEGIN}{_NAMED})",
     opening=rf"{KEY_BEGIN}[^<\n]{{0,256}}{KEY_END}\s{{0,64}}{VALUE_BEGIN}",
     others=rf"{CALL_END}|{CALL_BEGIN}{_NAMED}|{KEY_END}\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END})"
     rf"|{VALUE_END}\s{{0,64}}{_TURN_TOKEN}",
@@ -99,11 +106,9 @@ class GlmScanner(PlainTagScanner):
 
     turn_opener = "<|assistant|>"
     text_markers = MarkerSet(CONTROL_TOKENS).without((KEY_BEGIN, VALUE_BEGIN, RESULT_END))
-    call_begin, call_end = CALL_BEGIN, CALL_END
     call_start = _call_start(frozenset())
     closers = (KEY_END, VALUE_END, CALL_END)
     special_tokens = SPECIAL_TOKENS
-    result_begin = RESULT_BEGIN
     turn_openers = TURN_OPENERS
     turn_header_pattern = regex.compile(r"<\|(?P<role>system|user|assistant)\|>\s{0,16}(?=\S)")
     cut_turn_header = re.compile(r"<\|(?:system|user|assistant)\|>\s*\Z")
@@ -113,6 +118,8 @@ class GlmScanner(PlainTagScanner):
         self.call_start = _call_start(frozenset(self.tools or ()))
         self.values = ValueReader(VALUE_ENDS, max_held_chars=self.max_held_chars)
         self.key_start = 0
+        self.key_text = ""
+        self.arguments = TextArguments({}, call_id="", name="")
         super()._reset()
 
     def think_end(self) -> ThinkEnd:
@@ -159,6 +166,7 @@ class GlmScanner(PlainTagScanner):
             return self.pairs
         self.key_text = tape.slice(self.key_start, tape.pos)
         if marker != KEY_END:
+            self.key_text = self.key_text.strip()
             self.arguments.note("missing-key-end")
         if marker != VALUE_BEGIN:
             tape.i += len(marker)

@@ -17,15 +17,13 @@ from collections.abc import Sequence
 from dialects.engine.chatml import TURN_BEGIN, TURN_END, ChatmlTurns, chatml_turn
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.json_calls import JsonTagScanner
+from dialects.engine.plain_tags import CALL_BEGIN, CALL_END, RESULT_BEGIN, RESULT_END, THINK_BEGIN, THINK_END
 from dialects.engine.rendering import tagged_json_call, tagged_results
 from dialects.messages import ToolCall, ToolResult
 
 __all__ = ["HERMES", "Hermes", "HermesScanner"]
 
 TEXT_END = "<|endoftext|>"
-CALL_BEGIN, CALL_END = "<tool_call>", "</tool_call>"
-RESULT_BEGIN, RESULT_END = "<tool_response>", "</tool_response>"
-THINK_BEGIN, THINK_END = "<think>", "</think>"
 CONTROL_TOKENS = (
     TURN_BEGIN,
     TURN_END,
@@ -42,8 +40,6 @@ CONTROL_TOKENS = (
 class HermesScanner(ChatmlTurns, JsonTagScanner):
     """Reads Hermes: one JSON object between the tags, in ChatML turns."""
 
-    call_begin, call_end = CALL_BEGIN, CALL_END
-    result_begin = RESULT_BEGIN
     special_tokens = (TURN_BEGIN, TURN_END, TEXT_END)
 
 

@@ -122,10 +122,17 @@ MessageLike: TypeAlias = Mapping[str, object] | Message
 
 
 def read_tools(tools: Sequence[ToolLike] | None, path: str = "tools") -> tuple[Tool, ...] | None:
-    """Tools as OpenAI function tools, as bare function objects or as `Tool`; None stays None."""
+    """Tools as OpenAI function tools, as bare function objects or as `Tool`; None stays None. The schema may also be
+    called `input_schema`. No two tools may have one name."""
     if tools is None:
         return None
-    return tuple(_read_tool(tool, at) for at, tool in _items(tools, "tools", path))
+    read: dict[str, Tool] = {}
+    for at, item in _items(tools, "tools", path):
+        tool = _read_tool(item, at)
+        if tool.name in read:
+            raise MessageError(at, f"expected a tool with a name of its own, found a second {tool.name!r}")
+        read[tool.name] = tool
+    return tuple(read.values())
 
 
 def read_messages(messages: Sequence[MessageLike], path: str = "messages") -> tuple[Message, ...]:
@@ -190,9 +197,10 @@ def _read_tool(tool: object, path: str) -> Tool:
     function, at = _function(source, path)
     name = _name(function, at)
     description = _optional_text(function, "description", at) or ""
-    parameters = function.get("parameters")
+    key = "input_schema" if "input_schema" in function and "parameters" not in function else "parameters"
+    parameters = function.get(key)
     if not isinstance(parameters, dict | None):
-        _fail(at, "parameters", "a JSON Schema object", function)
+        _fail(at, key, "a JSON Schema object", function)
     definition = tool.definition if isinstance(tool, Tool) else dict(function)
     _check_json(definition, at)
     return Tool(name, description, parameters or {}, definition)

@@ -28,6 +28,8 @@ class ScanResult(msgspec.Struct, frozen=True):
 def scan(text: str, dialect: str, *, truncated: bool = False, **scanner_options: Any) -> ScanResult:
     """Read a whole text. `truncated` says that generation was cut off; the options are those of
     `create_inband_scanner`, which also says what is raised."""
+    if not isinstance(text, str):
+        raise TypeError(f"scan takes a str, not {type(text).__name__}")
     scanner = create_inband_scanner(dialect, **scanner_options)
     events = scanner.feed(text) + scanner.flush(truncated=truncated)
     return ScanResult(

@@ -40,7 +40,8 @@ __all__ = ["Dialect", "Tools"]
 Tools = tuple[Tool, ...] | None
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_PROMPT_FOLDERS = (_PACKAGE / "prompts", _PACKAGE.parent / "prompts")
+_IS_CHECKOUT = (_PACKAGE.parent / "pyproject.toml").is_file()
+_PROMPT_FOLDERS = (_PACKAGE / "prompts", *([_PACKAGE.parent / "prompts"] if _IS_CHECKOUT else []))
 """Where a wheel carries the guides, and where they are beside the package in a checkout."""
 
 

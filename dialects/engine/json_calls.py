@@ -55,6 +55,8 @@ class CallReader(ArgumentReader):
         self._inside = False
         self.call_start = tape.pos
         self.call_end = tape.pos
+        self.layout = " \t\r\n"
+        """Characters that may stand behind the object."""
         self._has_name = False
         self._has_arguments = False
         self._arguments_done = False
@@ -165,7 +167,7 @@ class CallReader(ArgumentReader):
         self._events = events
         if self.status is TOO_DEEP:
             return self._too_deep()
-        is_clean = self.status is DONE and not self.tape.slice(self.call_end, end).strip()
+        is_clean = self.status is DONE and not self.tape.slice(self.call_end, end).strip(self.layout)
         if is_clean and self._arguments_done and self._has_name:
             return self._finished()
         fixed = repair(self.tape.slice(self.call_start, end))
@@ -248,6 +250,7 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
 
     def enter_call(self) -> ScannerState:
         """The state behind the opener."""
+        self._closers = ""
         return self.block
 
     def block(self) -> ScannerState | None:
@@ -263,16 +266,18 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
                 if fence.partial:
                     return None
                 tape.i = fence.end()
-                return self._tolerate("code-fence")
+                return self._tolerate("code-fence", closer="`")
         if char == "[":
             tape.i += 1
-            return self._tolerate("call-list")
+            return self._tolerate("call-list", closer="]")
         self.reader = CallReader(tape, self.string_ends, self._named)
+        self.reader.layout += self._closers
         self._ahead = None
         self._maybe_end = None
         return self.args
 
-    def _tolerate(self, name: str) -> ScannerState:
+    def _tolerate(self, name: str, *, closer: str) -> ScannerState:
+        self._closers += closer
         self.open_call.repairs.append(name)
         return self.block
 

@@ -20,8 +20,20 @@ from dialects.engine.scanner import Scanner, State
 from dialects.engine.tape import Tape
 from dialects.events import Event, Text
 
-__all__ = ["PlainTagScanner", "ReadAhead", "ThinkEnd"]
+__all__ = [
+    "CALL_BEGIN",
+    "CALL_END",
+    "RESULT_BEGIN",
+    "RESULT_END",
+    "THINK_BEGIN",
+    "THINK_END",
+    "PlainTagScanner",
+    "ReadAhead",
+    "ThinkEnd",
+]
 
+CALL_BEGIN, CALL_END = "<tool_call>", "</tool_call>"
+RESULT_BEGIN, RESULT_END = "<tool_response>", "</tool_response>"
 THINK_BEGIN, THINK_END = "<think>", "</think>"
 
 BLOCK_CHARS = 400
@@ -68,13 +80,13 @@ class ThinkEnd:
 class PlainTagScanner(Scanner):
     """The states `outside` and `thinking`; a dialect adds those of its calls, from `enter_call` on."""
 
-    call_begin: ClassVar[str]
+    call_begin: ClassVar[str] = CALL_BEGIN
     """The tag that opens a call."""
 
     call_start: "regex.Pattern[str]"
     """What follows that tag where it opens a call: its first characters. Bounded in length."""
 
-    call_end: ClassVar[str]
+    call_end: ClassVar[str] = CALL_END
 
     closers: ClassVar[tuple[str, ...]]
     """The plain-text closers within a call, innermost first, the call's own last."""
@@ -82,7 +94,7 @@ class PlainTagScanner(Scanner):
     special_tokens: ClassVar[tuple[str, ...]]
     """Tokens that nobody writes as text: they are swallowed wherever they stand."""
 
-    result_begin: ClassVar[str] = "<tool_response>"
+    result_begin: ClassVar[str] = RESULT_BEGIN
 
     turn_openers: ClassVar[tuple[str, ...]] = ()
     """The special tokens that begin a turn's header."""
@@ -108,8 +120,12 @@ class PlainTagScanner(Scanner):
 
     def _reset(self) -> None:
         self.markdown = Markdown()
+        self._said = False
+        """Whether any text has come out."""
+        self._text_newlines = 0
+        """How many newlines at the end of the text are held: markup may follow."""
         self._gap: int | None = None
-        """How many newlines have followed markup that was swallowed behind text."""
+        """How many newlines stand behind markup so far; None where text came last."""
         self.called = False
         self._lookout: ReadAhead | None = None
         self._return_to: State = self.outside
@@ -126,56 +142,49 @@ class PlainTagScanner(Scanner):
     def _read_generation_prompt(self) -> None:
         super()._read_generation_prompt()
         self.markdown = Markdown()
-        self._newlines = 0
+        self._text_newlines, self._gap = 0, 0
 
-    # Text. Newlines at its end may belong to markup.
+    # Text. Newlines that touch markup belong to it, as far as they do not keep two pieces of text apart.
 
     def say(self, text: str) -> None:
-        """Text or thinking. Newlines that touch markup belong to it."""
+        """Text or thinking. Other than in `Scanner.say`, newlines at both ends of any text belong to the markup there;
+        where markup stands between two pieces of text, the longer one of its two runs of newlines is kept."""
         self.markdown.update(text)
-        if self._after_markup or self._gap is not None:
+        if self.thinking_open:
+            text = text.lstrip("\n") if self._after_markup else text
+            if text:
+                self._after_markup = False
+                self._think(text)
+            return
+        if self._gap is not None:
             rest = text.lstrip("\n")
-            if self._gap is not None:
-                self._gap += len(text) - len(rest)
+            self._gap += len(text) - len(rest)
             if not rest:
                 return
-            if self._gap is not None:
-                self._newlines = max(self._newlines, self._gap)
+            self._text_newlines = max(self._text_newlines, self._gap) if self._said else 0
             text, self._gap, self._after_markup = rest, None, False
-        if self.thinking_open:
-            self._think(text)
-            return
         rest = text.rstrip("\n")
         if rest:
-            self.events.append(Text("\n" * self._newlines + rest))
-            self._newlines = 0
-        self._newlines += len(text) - len(rest)
+            self._said = True
+            self.events.append(Text("\n" * self._text_newlines + rest))
+            self._text_newlines = 0
+        self._text_newlines += len(text) - len(rest)
 
     def touch_markup(self) -> None:
         """Markup stands here."""
         super().touch_markup()
-        self._gap = None
+        self._gap = self._gap or 0
         self.markdown.touch_markup()
-
-    def swallow(self, marker: str) -> None:
-        """Move past markup that says nothing. Text around it stays on lines of its own, if it was."""
-        self.tape.i += len(marker)
-        self.markdown.touch_markup()
-        if not self._after_markup and self._gap is None:
-            self._gap = 0
 
     def end_text(self) -> None:
         """The stream is over: newlines at the very end are text."""
-        if self._newlines and not self.thinking_open and not self._after_markup and self._gap is None:
-            self.events.append(Text("\n" * self._newlines))
-            self._newlines = 0
+        if self._text_newlines and self._gap is None:
+            self.events.append(Text("\n" * self._text_newlines))
 
     def _find_short_ways(self) -> None:
         super()._find_short_ways()
         if self._in_plain_text:
-            self._in_plain_text = self.markdown.settled and not self._newlines and self._gap is None
-            if self._gap is not None:
-                self._quick = None
+            self._in_plain_text = self.markdown.settled and not self._text_newlines
 
     def _plain_text(self, chunk: str) -> list[Event] | None:
         tape = self.tape
@@ -192,12 +201,13 @@ class PlainTagScanner(Scanner):
         markdown = self.markdown
         markdown.update(chunk)
         text = chunk.rstrip("\n")
-        newlines = self._newlines
+        newlines = self._text_newlines
         if text:
-            self._newlines = len(chunk) - len(text)
-            self._in_plain_text = self._newlines == 0 and markdown.settled
+            self._said = True
+            self._text_newlines = len(chunk) - len(text)
+            self._in_plain_text = self._text_newlines == 0 and markdown.settled
             return [Text("\n" * newlines + text if newlines else text)]
-        self._newlines = newlines + len(chunk)
+        self._text_newlines = newlines + len(chunk)
         self._in_plain_text = False
         return []
 
@@ -223,7 +233,7 @@ class PlainTagScanner(Scanner):
         if marker in self.turn_openers:
             return self._turn_header(marker)
         if marker in self.special_tokens or marker == THINK_END:
-            self.swallow(marker)
+            self.pass_markup(marker)
             return self.outside
         if marker == THINK_BEGIN:
             return self._think_tag()
@@ -242,8 +252,11 @@ class PlainTagScanner(Scanner):
             return self.outside
         if marker in self.turn_openers:
             return self._turn_header(marker)
-        if marker in self.special_tokens or (marker == THINK_BEGIN and self._after_markup):
-            self.swallow(marker)
+        if marker in self.special_tokens:
+            self.tape.i += len(marker)
+            return self.thinking
+        if marker == THINK_BEGIN and self._after_markup:
+            self.pass_markup(marker)
             return self.thinking
         if marker == self.call_begin and self.tape.pos >= self._mention_until:
             return self._opener_in_thinking()
@@ -310,7 +323,7 @@ class PlainTagScanner(Scanner):
     def _closer(self, marker: str) -> State | None:
         """A closer without its opener: swallowed at a line's start, or as the first of a run up to the call's own."""
         if self.markdown.blank:
-            self.swallow(marker)
+            self.pass_markup(marker)
             return self.outside
         run = _closer_run(self.closers[self.closers.index(marker) :])
         found = run.match(self.tape.text, self.tape.i, partial=not self.final) if run else None
@@ -318,7 +331,7 @@ class PlainTagScanner(Scanner):
             return self._mention(marker)
         if found.partial:
             return None
-        self.swallow(found.group())
+        self.pass_markup(found.group())
         return self.outside
 
     def _opener(self) -> State | None:
@@ -367,7 +380,7 @@ class PlainTagScanner(Scanner):
             if start is not None:
                 if start.partial:
                     return None
-                self.swallow(self.call_begin)
+                self.pass_markup(self.call_begin)
                 return self.outside
         return self._mention(self.call_begin)
 

@@ -133,8 +133,8 @@ def _unwrapped(text: str) -> Repaired | None:
         value = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return None
-    if isinstance(value, list) and len(value) == 1:
-        value, name = value[0], "unwrapped-list"
+    if isinstance(value, list) and value:
+        value, name = value[0], "unwrapped-list" if len(value) == 1 else "several-objects"
     else:
         name = "unwrapped-string"
     if isinstance(value, dict):
@@ -159,7 +159,12 @@ def _first_object(text: str) -> Repaired | None:
     if '"' in rest and rest.endswith("}") and not rest.startswith("{"):
         return None
     found = _strict(text[:end]) or _with_control_characters(text[:end])
-    name = "extra-closer" if not rest.strip("}] \n") else "code-fence" if rest == "```" else "trailing-text"
+    if not rest.strip("}] \n"):
+        name = "extra-closer"
+    elif rest == "```":
+        name = "code-fence"
+    else:
+        name = "several-objects" if rest.lstrip(", \n").startswith("{") else "trailing-text"
     return found and Repaired(found.value, (*found.repairs, name), complete=True)
 
 
@@ -288,7 +293,6 @@ def _without_python_escapes(body: str) -> str:
 
 # The lenient reader.
 
-_SPACE = re.compile(r"\s*+")
 _LITERALS: dict[str, tuple[Json, str | None]] = {
     "true": (True, None),
     "false": (False, None),
@@ -305,12 +309,15 @@ _SCALAR = re.compile(r"""-?\w[\w.+-]*+(?=\s*+(?:[,\]}"']|\Z))|[^,\]}\n]*+""")
 _BARE_KEY = re.compile(r"[\w$.-]++")
 _BARE_MEMBERS = re.compile(r"""(?:"[^"\\\n]{1,200}+"|'[^'\\\n]{1,200}+'|[A-Za-z_]\w{0,63}+)\s*+:""")
 
-_KEY = r"""(?:"[^"\\\n]{0,200}+"|'[^'\\\n]{0,200}+'|[A-Za-z_$][\w$-]{0,63}+)\s*+:"""
-_MAY_CLOSE = r"""(?=\s*+(?:[,"'}\]]|\Z))"""
+_LAYOUT = r"(?:\s|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+_SEPARATOR = r"(?:[\s,;]|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+_skip_layout = re.compile(_LAYOUT).match
+_KEY = r"""(?:"[^"\\\n]{0,200}+"\s*+[:=]|(?:'[^'\\\n]{0,200}+'|[A-Za-z_$][\w$-]{0,63}+)\s*+:)"""
+_MAY_CLOSE = r"""(?=\s*+(?:[,;/"'}\]]|\Z))"""
 """A cheap look at what follows a quote, before the exact one."""
 _AFTER_MEMBER = (
-    rf"(?=\s*+(?:,\s*+{_KEY}"
-    r"""|"[^"\\\n]{0,200}+"\s*+:|(?<=\s)"[A-Za-z_]\w{0,63}+"\s*+\}"""
+    rf"(?={_LAYOUT}(?:[,;]{_SEPARATOR}{_KEY}"
+    r"""|"[^"\\\n]{0,200}+"\s*+[:=]|(?<=\s)"[A-Za-z_]\w{0,63}+"\s*+\}"""
     r"""|,?\s*+[}\]]\s*+(?:[,}\]{<`]|\Z)|,?\s*+\Z))"""
 )
 """What can follow the value of a member: another member, its comma perhaps forgotten, or a closer, or the end."""
@@ -382,7 +389,11 @@ class LenientReader:
             self._note("code-fence" if "```" in bare else "extra-closer" if not bare.strip("}] \n") else name)
 
     def _char(self) -> str:
-        self.i = _SPACE.match(self.text, self.i).end()  # type: ignore[union-attr]
+        layout = _skip_layout(self.text, self.i)
+        assert layout is not None
+        if "/" in layout.group():
+            self._note("code-comment")
+        self.i = layout.end()
         return self.text[self.i : self.i + 1]
 
     def _read_members(self) -> bool:
@@ -396,8 +407,10 @@ class LenientReader:
                 self._close("{" if char == "}" else "[")
                 self.after_value = True
                 continue
-            if char == ",":
+            if char in ",;":
                 self.i += 1
+                if char == ";":
+                    self._fault("stray-character")
                 if self._char() in ("}", "]"):
                     self._note("trailing-comma")
                 elif not self.after_value:
@@ -439,6 +452,8 @@ class LenientReader:
         if self._char() not in (":", "="):
             self._fault("missing-value")
             return
+        if self.text[self.i] == "=":
+            self._fault("stray-character")
         self.i += 1
         char = self._char()
         if not char or char in ",}]":

@@ -102,6 +102,11 @@ class Scanner:
         max_held_chars: int = MAX_HELD_CHARS,
         id_factory: Callable[[], str] | None = None,
     ) -> None:
+        for option, flag in (("parse_thinking", parse_thinking), ("strict", strict)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"{option} must be a bool, not {flag!r}")
+        if id_factory is not None and not callable(id_factory):
+            raise TypeError(f"id_factory must be callable, not {id_factory!r}")
         declared = read_tools(tools)
         self.tools = None if declared is None else {tool.name: tool for tool in declared}
         self.parse_thinking = parse_thinking
@@ -113,7 +118,7 @@ class Scanner:
         if unknown_tools not in ("keep", "text", "drop"):
             raise ValueError(f"unknown_tools must be 'keep', 'text' or 'drop', not {unknown_tools!r}")
         for option, value in (("max_call_chars", max_call_chars), ("max_held_chars", max_held_chars)):
-            if not isinstance(value, int) or value < 1:
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{option} must be a positive int, not {value!r}")
         if not isinstance(generation_prompt, str):
             raise TypeError(f"generation_prompt must be a str, not {type(generation_prompt).__name__}")
@@ -282,7 +287,7 @@ class Scanner:
 
     def say(self, text: str) -> None:
         """Text, or thinking while that is open. Newlines that touch markup belong to it: those at both ends of the
-        thinking, and a stretch of text that is nothing else."""
+        thinking, and a stretch of text that is nothing else. (`PlainTagScanner` has a rule of its own.)"""
         if self._after_markup:
             rest = text.lstrip("\n")
             self._newlines += len(text) - len(rest)
@@ -466,17 +471,19 @@ class ArgumentScanner(Scanner):
 
     string_ends: ClassVar[StringEnds]
 
-    reader: ArgumentReader = ArgumentReader(Tape())
-    """That of the open call's arguments."""
-    _ahead: ArgumentReader | None = None
-    _candidate: int = 0
-    _taken_back: int = 0
-    _maybe_end: tuple[int, str] | None = None
+    reader: ArgumentReader
+    """That of the call's arguments; before the first call one that reads nothing."""
 
     def _reset(self) -> None:
-        self._ahead = None
+        self.reader = ArgumentReader(Tape())
+        self._ahead: ArgumentReader | None = None
+        """Reads ahead of `reader` in silence, behind a marker that may be the real end."""
+        self._candidate = 0
+        """Where that marker stands."""
         self._taken_back = 0
-        self._maybe_end = None
+        """How many characters have been read ahead so far."""
+        self._maybe_end: tuple[int, str] | None = None
+        """A call's end marker within broken arguments, and its position: real if no other follows before a call."""
         super()._reset()
 
     def after_call(self) -> State:

@@ -19,7 +19,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class TextArguments:
-    """The arguments of one call. `events` is the list that receives their pieces, None for a call that is not shown."""
+    """The arguments of one call. In its methods `events` is the list that receives their pieces, None for a call that
+    is not shown."""
 
     def __init__(self, parameters: dict[str, Any], *, call_id: str, name: str) -> None:
         self.repairs: list[str] = []

@@ -18,7 +18,7 @@ from dialects.engine.tape import Tape
 from dialects.engine.text_arguments import TextArguments
 from dialects.events import Event
 
-__all__ = ["BROKEN", "DONE", "GOING", "ThinkEndOutsideValues", "ValueEnds", "ValueReader"]
+__all__ = ["ThinkEndOutsideValues", "ValueEnds", "ValueReader"]
 
 _FREE_REREADING: Final = 100_000
 """How many characters may be read twice in any case; beyond that, four times as many as the stream has so far."""
