@@ -1,13 +1,12 @@
-"""Pieces that several renderers share: JSON as a dialect writes it, calls and results between tags, and text that can
-be encoded."""
+"""Pieces that several renderers share: compact JSON, results between tags, and text that can be encoded."""
 
 import json
 import re
 from collections.abc import Iterable
 
-from dialects.messages import ToolCall, ToolResult
+from dialects.messages import ToolResult
 
-__all__ = ["compact_json", "tagged_json_call", "tagged_results", "without_surrogates"]
+__all__ = ["compact_json", "tagged_results", "without_surrogates"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -22,11 +21,6 @@ def without_surrogates(text: str) -> str:
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def tagged_json_call(begin: str, call: ToolCall, end: str) -> str:
-    """A call as one JSON object on a line of its own between two tags."""
-    return f"{begin}\n{compact_json({'name': call.name, 'arguments': call.arguments})}\n{end}"
 
 
 def tagged_results(begin: str, results: Iterable[ToolResult], end: str) -> str:
