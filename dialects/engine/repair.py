@@ -239,6 +239,7 @@ _IRREGULAR = re.compile(
     r"|(?P<apostrophe>\\')|(?P<backslash>\\)|(?P<quote>\"++)|(?P<control>[\x00-\x1f]++)"
 )
 _PYTHON_ESCAPE = re.compile(rf"(?:{REGULAR_ESCAPE})++|\\x({HEX}{{2}})|\\U00(0{HEX}{{5}}|10{HEX}{{4}})")
+_NEVER_RAW = re.compile("[\x00-\x1f\ud800-\udfff]")
 _NAMES = {
     "surrogate": "lone-surrogate",
     "apostrophe": "invalid-escape",
@@ -268,7 +269,10 @@ def decode_string(body: str) -> Decoded:
     names: dict[str, None] = {}
     if "\\" not in body and '"' in body:
         names["unescaped-quote"] = None
-        body = body.replace('"', r"\"")
+        escaped = body.replace('"', r"\"")
+        if not _NEVER_RAW.search(body):
+            return Decoded(body, escaped, tuple(names))
+        body = escaped
 
     def replace(match: re.Match[str]) -> str:
         kind = match.lastgroup or ""
