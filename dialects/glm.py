@@ -73,13 +73,13 @@ VALUE_TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, VALUE_BEGIN])
 ONLY_CALL_END = MarkerSet([CALL_END])
 
 _TURN_TOKEN = r"<\|(?:system|user|assistant|observation|endoftext)\|>"
-_NAME = r"[^\s<>{}\"'`]{1,256}"
+_NAME = r"\w[^\s<>{}\"'`]{0,255}"
 _NAMED = rf"\s{{0,64}}{_NAME}\s{{0,64}}(?:</?arg_key>|</arg_value>|</?tool_call>|{_TURN_TOKEN})"
 VALUE_ENDS = ValueEnds(
     (CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_END),
     opener=VALUE_BEGIN,
     closer=VALUE_END,
-    continuation=rf"(?:\s{{0,16}}(?:{KEY_END}|{VALUE_END})){{0,3}}\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END}|{CALL_BEGIN}{_NAMED})",
+    continuation=rf"(?:\s{{0,16}}(?:{KEY_END}|{VALUE_END})){{0,3}}\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END}|</tool\w{{0,5}}>|{CALL_BEGIN}(?:{_NAMED}|\s{{0,64}}{CALL_BEGIN}))",
     opening=rf"{KEY_BEGIN}[^<\n]{{0,256}}{KEY_END}\s{{0,64}}{VALUE_BEGIN}",
     others=rf"{CALL_END}|{CALL_BEGIN}{_NAMED}|{KEY_END}\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END})"
     rf"|{VALUE_END}\s{{0,64}}{_TURN_TOKEN}",

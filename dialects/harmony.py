@@ -220,6 +220,10 @@ class HarmonyScanner(ArgumentScanner):
         is_over = self.argument_ends.held_suffix(text, tape.i) == tape.i
         if is_over and not self.final:
             return None
+        if text.startswith(MESSAGE, tape.i):
+            tape.i += len(MESSAGE)
+            self.open_call.repairs.append("stray-marker")
+            return self.body
         self.begin_arguments()
         if text.startswith(CONTROL_TOKENS, tape.i):
             return self.end_at(self._marker_at_cursor())

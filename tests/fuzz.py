@@ -1,8 +1,8 @@
 """A fuzzer for the laws, run by hand: python tests/fuzz.py --seconds 60 [--dialect kimi] [--seed 1]
 
 It builds streams as the tests do, for as long as it may, and checks that cutting changes nothing (law 1), that pieces
-are arguments (law 3), and that nothing raises and nothing is lost (law 6). At the first fault it prints the smallest
-stream that shows it, as a program to run, and exits with 1.
+are arguments (law 3), that nothing raises and nothing is lost (law 6), and that no special token leaks (law 7). At the
+first fault it prints the smallest stream that shows it, as a program to run, and exits with 1.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dialects import dialect_names
-from tests.laws import check_arguments, check_nothing_lost, check_order, check_splits
+from tests.laws import check_arguments, check_no_leak, check_nothing_lost, check_order, check_splits
 from tests.streams import Stream, cut, cuts, scan_pieces, streams
 
 BATCH = 500
@@ -40,6 +40,7 @@ def check(stream: Stream, positions: list[int]) -> None:
     events = scan_pieces(stream.dialect, [stream.text], truncated=stream.truncated, **stream.options)
     check_order(events)
     check_nothing_lost(stream, events)
+    check_no_leak(stream, events)
 
 
 def fuzz(name: str, number: int) -> tuple[Stream, list[int], str] | None:

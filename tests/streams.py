@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import count, pairwise
+from itertools import count, groupby, pairwise
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -38,10 +38,12 @@ __all__ = [
     "marker_boundaries",
     "markup",
     "plain_texts",
+    "raw_closers",
     "recovery",
     "scan_pieces",
     "streams",
     "texts",
+    "tools_for",
     "turns",
     "whole",
 ]
@@ -68,19 +70,38 @@ def scan_pieces(name: str, pieces: Iterable[str], *, truncated: bool = False, **
 def joined(events: Iterable[Event]) -> list[Event]:
     """The events with neighbours of one kind joined, as the first law says."""
     out: list[Event] = []
-    for event in events:
-        match (out[-1] if out else None), event:
-            case Text(before), Text(after):
-                out[-1] = Text(before + after)
-            case ThinkingDelta(before), ThinkingDelta(after):
-                out[-1] = ThinkingDelta(before + after)
-            case ToolArgDelta(id, name, key, delta, text), ToolArgDelta(id_, _, key_, delta_, text_) if (
-                id == id_ and key == key_
-            ):
-                out[-1] = ToolArgDelta(id, name, key, delta + delta_, text + text_)
+    for _, run in groupby(events, key=_kind()):
+        neighbours = list(run)
+        match neighbours[0]:
+            case Text():
+                out.append(Text("".join(event.text for event in neighbours if isinstance(event, Text))))
+            case ThinkingDelta():
+                out.append(
+                    ThinkingDelta("".join(event.delta for event in neighbours if isinstance(event, ThinkingDelta)))
+                )
+            case ToolArgDelta(id, name, key):
+                pieces = [event for event in neighbours if isinstance(event, ToolArgDelta)]
+                delta, text = "".join(piece.delta for piece in pieces), "".join(piece.json for piece in pieces)
+                out.append(ToolArgDelta(id, name, key, delta, text))
             case _:
-                out.append(event)
+                out += neighbours
     return out
+
+
+def _kind() -> Callable[[Event], object]:
+    """Tells neighbours of one kind by one key; events that are never joined have one each."""
+    alone = count()
+
+    def kind(event: Event) -> object:
+        match event:
+            case Text() | ThinkingDelta():
+                return type(event)
+            case ToolArgDelta(id, _, key):
+                return id, key
+            case _:
+                return next(alone)
+
+    return kind
 
 
 def whole(name: str, text: str, **options: Any) -> list[Event]:
@@ -135,6 +156,15 @@ def markup(name: str) -> tuple[str, ...]:
     body = Turn(name, "think", "say", (ToolCall(None, "tool", {"key": "value", "list": [1]}),)).body
     tags = re.findall(r"<[^<>\s]{1,60}>", body)
     return tuple(dict.fromkeys((*get_dialect(name).control_tokens, *tags)))
+
+
+@cache
+def raw_closers(name: str) -> tuple[str, ...]:
+    """The closers that a dialect writes behind values that are plain text: such a value must not hold them."""
+    if frame(name):
+        return ()
+    call = get_dialect(name).render_tool_call(ToolCall(None, "tool", {"key": "value"}))
+    return tuple(dict.fromkeys(re.findall(r"</[^<>\s]{1,60}>", call)))
 
 
 @cache
@@ -214,15 +244,22 @@ def _schema(arguments: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
+def tools_for(calls: Iterable[ToolCall]) -> tuple[Tool, ...]:
+    """Tools whose schemas the calls' arguments are valid under."""
+    return tuple(Tool(call.name, parameters=_schema(call.arguments)) for call in calls)
+
+
 @st.composite
 def turns(draw: st.DrawFn, name: str, *, min_calls: int = 0, marked: bool = True) -> Turn:
     """A turn whose arguments are valid under its tools' schemas and whose texts are free of markup.
 
-    With `marked=False` no argument holds markup either.
+    Arguments may hold markup, but for the closers of a dialect that writes values as plain text. With `marked=False`
+    they hold none.
     """
     plain = plain_texts(name)
     strings = texts(name) if marked else plain
     values = strings | (any_json(name) if marked else _INTEGERS | st.lists(_INTEGERS, max_size=3) | st.booleans())
+    closers = raw_closers(name)
     calls: list[ToolCall] = []
     tools: dict[str, Tool] = {}
     for _ in range(draw(st.integers(min_calls, 4))):
@@ -230,9 +267,26 @@ def turns(draw: st.DrawFn, name: str, *, min_calls: int = 0, marked: bool = True
         if tool in tools:
             continue
         arguments = draw(st.dictionaries(_KEYS, values, max_size=4))
+        if closers:
+            arguments = {key: _without(value, closers) for key, value in arguments.items()}
         calls.append(ToolCall(None, tool, arguments))
         tools[tool] = Tool(tool, parameters=_schema(arguments))
     return Turn(name, draw(plain), draw(plain), tuple(calls), tuple(tools.values()))
+
+
+def _without(value: Any, words: Sequence[str]) -> Any:
+    """A value in which no string holds one of the words."""
+    match value:
+        case str():
+            for word in words:
+                value = value.replace(word, "")
+            return value if not any(word in value for word in words) else _without(value, words)
+        case list():
+            return [_without(item, words) for item in value]
+        case dict():
+            return {_without(key, words): _without(item, words) for key, item in value.items()}
+        case _:
+            return value
 
 
 # Any stream.

@@ -21,7 +21,14 @@ from dialects.events import Event, Text, ThinkingEnd, ToolEnd
 from tests.laws import check_arguments, check_order
 from tests.streams import cut, joined, scan_pieces
 
-DECIDED: dict[str, tuple[dict[str, Any], str]] = {}
+_TOOLS_WRAPPER = '<tools>\n{"name": "get_tide", "arguments": {"port": "Leith"}}\n</tools>'
+
+DECIDED: dict[str, tuple[dict[str, Any], str]] = {
+    "qwen3-tools-wrapper": (
+        {"content": _TOOLS_WRAPPER, "reasoning": None, "tool_calls": []},
+        "a copied list of tools is no call: only the dialect's own wrapper makes one",
+    ),
+}
 """By case id: what is expected instead, and why."""
 
 FOLDER = Path(__file__).parent / "cases"
@@ -101,6 +108,10 @@ def test_a_reported_failure_comes_out_right_however_it_is_cut(case: dict[str, An
     for pieces in (list(text), case.get("chunks", [text]), *splits(case)):
         assert "".join(pieces) == text
         assert read(case, pieces) == events, pieces[0][-40:]
+
+
+def test_what_was_decided_belongs_to_a_case() -> None:
+    assert DECIDED.keys() <= {case["id"] for case in CASES}
 
 
 def test_every_dialect_has_cases() -> None:

@@ -112,8 +112,8 @@ class TestMarkupInValues:
         "value",
         [
             "write </arg_value> last",
-            "</arg_value>",
-            "</arg_value> </arg_value>",
+            "</arg_value>.",
+            "</arg_value> </arg_value> x",
             "a <tool_call> and </tool_call> b",
             "<tool_call>ping</tool_call>",
             "<tool_call>ping</tool_call>\n<tool_call>ping</tool_call>\n",
@@ -212,6 +212,13 @@ class TestMissingTags:
     def test_a_stray_closer_behind_the_name_is_no_part_of_it(self, stray: str) -> None:
         assert the_call(f"<tool_call>ping{stray}</tool_call>") == ({}, ("stray-closer",))
 
+    @pytest.mark.parametrize(
+        "closers", ["</arg_value></arg_value>", "</arg_value>\n</arg_value>", "</arg_value></arg_key>"]
+    )
+    def test_of_several_closers_behind_a_value_the_first_is_its_own(self, closers: str) -> None:
+        written = f"<tool_call>create_log<arg_key>title</arg_key><arg_value>a{closers}</tool_call>"
+        assert the_call(written) == ({"title": "a"}, ("stray-closer",))
+
     def test_text_behind_a_call_whose_value_was_not_closed_is_not_lost(self) -> None:
         events = read("<tool_call>create_log<arg_key>title</arg_key><arg_value>a</tool_call> Done.")
         assert calls(events) == [("create_log", {"title": "a"}, ("missing-value-end",))]
@@ -230,16 +237,20 @@ class TestCut:
             "<tool_call>create_log\n<arg_key>title</arg_key>\n<arg_value>swe",
             "<tool_call>create_log\n<arg_key>title</arg_key>\n<arg_value>swell\n",
             "<tool_call>create_log\n<arg_key>title</arg_key>\n<arg_value>swell</arg_val",
-            "<tool_call>create_log\n<arg_key>title</arg_key>\n<arg_value>swell</arg_value>\n",
             "<tool_call>create_log\n<arg_key>n</arg_key>\n<arg_value>1",
         ],
     )
     def test_an_unfinished_call_never_runs(self, written: str, truncated: bool) -> None:
-        """After a whole pair, too: another may be missing."""
         events = read(f"Let me look.{written}", truncated=truncated)
         assert calls(events) == []
         assert dropped(events) == [("create_log", "unfinished", written)]
         assert text(events) == "Let me look."
+
+    @pytest.mark.parametrize("behind", ["", "\n", "\n\n", "<", "\n</tool_cal"])
+    def test_behind_a_whole_pair_only_the_closer_is_missing_unless_the_turn_was_cut_off(self, behind: str) -> None:
+        written = "<tool_call>create_log\n<arg_key>title</arg_key>\n<arg_value>swell</arg_value>" + behind
+        assert the_call(written) == ({"title": "swell"}, ("missing-call-end",))
+        assert dropped(read(written, truncated=True)) == [("create_log", "unfinished", written)]
 
     def test_a_call_in_the_value_of_a_call_that_was_cut_off_does_not_run(self) -> None:
         written = "<tool_call>create_log<arg_key>body</arg_key><arg_value>Use <tool_call>ping</tool_call>."
@@ -385,7 +396,7 @@ HOSTILE = {
 def test_a_long_hostile_value_takes_no_time(unit: str, key: str) -> None:
     """A minute is far more than a linear scanner needs on any machine, and far less than any other."""
     started = time.perf_counter()
-    written = f"<tool_call>create_log<arg_key>{key}</arg_key><arg_value>" + unit * (200_000 // len(unit))
+    written = f"<tool_call>create_log<arg_key>{key}</arg_key><arg_value>" + unit * (100_000 // len(unit))
     for ending, size in (("", 7), ("", 300_000), ("</arg_value></tool_call>", 7)):
         stream = written + ending
         events = scan_pieces([stream[at : at + size] for at in range(0, len(stream), size)])

@@ -7,6 +7,7 @@ checked in several places stands in `laws.py`, the streams in `streams.py`.
 import asyncio
 import gc
 import json
+import re
 import sys
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -21,7 +22,16 @@ from dialects import aiter_events, create_inband_scanner, dialect_names, get_dia
 from dialects.engine.tape import Tape
 from dialects.events import Event, Stopped, Text, ThinkingDelta, ThinkingEnd, ToolArgDelta, ToolDropped, ToolEnd
 from dialects.messages import ToolCall
-from tests.laws import check_arguments, check_nothing_lost, check_order, check_splits, exactly
+from tests.laws import (
+    SPECIAL_TOKENS,
+    check_arguments,
+    check_no_leak,
+    check_nothing_lost,
+    check_order,
+    check_splits,
+    exactly,
+    said_by,
+)
 from tests.streams import (
     Frame,
     Stream,
@@ -37,15 +47,14 @@ from tests.streams import (
     scan_pieces,
     stream_texts,
     streams,
+    tools_for,
     turns,
     whole,
 )
 
 every_dialect = pytest.mark.parametrize("name", dialect_names())
-examples = settings(max_examples=max(20, 2 * settings().max_examples // (1 + len(dialect_names()))))
+examples = settings(max_examples=max(15, settings().max_examples // len(dialect_names())))
 """The dialects share the time that the tests may take."""
-SPECIAL_TOKENS = ("kimi", "harmony", "deepseek", "gemma")
-"""The dialects whose markers nobody writes by chance: in text, a marker always counts."""
 
 
 def calls_of(events: list[Event]) -> list[ToolEnd]:
@@ -177,14 +186,14 @@ def test_a_scanned_call_is_written_as_it_was(name: str, data: st.DataObject) -> 
 @examples
 @given(data=st.data())
 def test_markup_inside_a_string_is_a_character_sequence_like_any_other(name: str, data: st.DataObject) -> None:
+    if not frame(name):
+        pytest.skip("the strings are plain text")
     inner = data.draw(turns(name, min_calls=1))
     dialect = get_dialect(name)
     literal = data.draw(
         st.sampled_from([inner.body, dialect.turn_text("assistant", None, inner.body), recovery(name), *markup(name)])
     )
     before, after = data.draw(st.text(max_size=3)), data.draw(st.text(max_size=3))
-    if not frame(name):
-        assume(not any(token in literal for token in dialect.control_tokens))
     value = (before + literal + after).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     arguments = {"a": value, "nested": [{value: value}], "n": 1}
     turn = Turn(name, calls=(ToolCall(None, "write", arguments), ToolCall(None, "later", {"ok": True})))
@@ -198,13 +207,37 @@ def test_markup_inside_a_string_is_a_character_sequence_like_any_other(name: str
 @every_dialect
 @examples
 @given(data=st.data())
+def test_markup_inside_plain_text_is_literal_where_no_legal_continuation_follows_it(
+    name: str, data: st.DataObject
+) -> None:
+    if frame(name):
+        pytest.skip("the strings are JSON")
+    words = st.sampled_from(["x", "word ", ". ", "\n\n- ", "é"])
+    parts = data.draw(st.lists(st.tuples(st.sampled_from(markup(name)), words), min_size=1, max_size=5))
+    value = data.draw(words) + "".join(token + word for token, word in parts)
+    calls = (ToolCall(None, "write", {"a": value, "n": 1, "b": value}), ToolCall(None, "later", {"ok": True}))
+    turn = Turn(name, calls=calls, tools=tools_for(calls))
+    for pieces in ([turn.body], list(turn.body)):
+        events = scan_pieces(name, pieces, tools=turn.tools, strict=data.draw(st.booleans()))
+        assert [meant(call) for call in calls_of(events)] == [meant(call) for call in turn.calls]
+        assert [call.repairs for call in calls_of(events)] == [(), ()]
+        assert not text_of(events).strip()
+
+
+@every_dialect
+@examples
+@given(data=st.data())
 def test_a_turn_that_was_cut_off_gives_only_whole_calls(name: str, data: st.DataObject) -> None:
+    """Where arguments are pairs of tags, nothing tells that another pair is missing, but that the turn was cut off."""
     truncated = data.draw(st.booleans())
     turn = data.draw(turns(name, min_calls=1, marked=truncated))
     at = data.draw(st.integers(0, len(turn.body)))
     events = scan_pieces(name, [turn.body[:at]], tools=turn.tools, truncated=truncated)
-    found = [meant(call) for call in calls_of(events)]
-    assert found == [meant(call) for call in turn.calls][: len(found)]
+    found, wanted = calls_of(events), list(turn.calls)
+    if found and not frame(name) and not truncated and found[-1].repairs == ("missing-call-end",):
+        last = list(wanted[len(found) - 1].arguments.items())[: len(found[-1].arguments)]
+        wanted[len(found) - 1] = ToolCall(None, found[-1].name, dict(last))
+    assert [meant(call) for call in found] == [meant(call) for call in wanted[: len(found)]]
     assert {event.reason for event in events if isinstance(event, ToolDropped)} <= {"unfinished"}
 
 
@@ -259,14 +292,18 @@ def lead_characters(name: str) -> str:
 @examples
 @given(data=st.data())
 def test_text_that_cannot_begin_a_marker_leaves_at_once(name: str, data: st.DataObject) -> None:
-    plain = st.text(st.characters(exclude_characters=lead_characters(name) + "`"), min_size=1)
+    plain = st.text(st.characters(exclude_characters=lead_characters(name)), min_size=1)
     scanner = create_inband_scanner(name)
+    said = shown = ""
     for chunk in data.draw(st.lists(plain, min_size=1)):
+        events = scanner.feed(chunk)
+        said, shown = said + chunk, shown + text_of(events)
         if name in SPECIAL_TOKENS:
-            assert scanner.feed(chunk) == [Text(chunk)]
+            assert events == [Text(chunk)]
             assert scanner.held_chars == 0
         else:
-            assert text_of(scanner.feed(chunk)).rstrip() == chunk.rstrip()
+            assert shown == said.rstrip("\n"), "only newlines wait: they may belong to markup"
+    assert shown + text_of(scanner.flush()) == said
 
 
 @every_dialect
@@ -274,21 +311,25 @@ def test_text_that_cannot_begin_a_marker_leaves_at_once(name: str, data: st.Data
 @given(data=st.data())
 def test_thinking_that_cannot_begin_a_marker_leaves_at_once(name: str, data: st.DataObject) -> None:
     opened, _ = get_dialect(name).render_thinking("HOLDER").split("HOLDER")
-    plain = st.text(st.characters(exclude_characters=lead_characters(name) + "`\n"), min_size=1)
+    plain = st.text(st.characters(exclude_characters=lead_characters(name)), min_size=1)
     scanner = create_inband_scanner(name)
     scanner.feed(opened)
-    for chunk in data.draw(st.lists(plain.filter(lambda chunk: chunk.strip()), min_size=1)):
-        events = scanner.feed(chunk)
-        assert "".join(event.delta for event in events if isinstance(event, ThinkingDelta)).strip() == chunk.strip()
+    said = shown = ""
+    for chunk in data.draw(st.lists(plain, min_size=1)):
+        said += chunk
+        shown += "".join(event.delta for event in scanner.feed(chunk) if isinstance(event, ThinkingDelta))
+        assert shown == said.strip("\n"), "only newlines wait: they may belong to markup"
 
 
 @every_dialect
 @examples
 @given(data=st.data())
 def test_the_inside_of_a_string_argument_leaves_at_once(name: str, data: st.DataObject) -> None:
-    before, after = Turn(name, calls=(ToolCall(None, "write", {"n": 1, "text": "HOLDER"}),)).body.split("HOLDER")
+    calls = (ToolCall(None, "write", {"n": 1, "text": "HOLDER"}),)
+    tools = tools_for(calls)
+    before, after = Turn(name, calls=calls, tools=tools).body.split("HOLDER")
     harmless = st.characters(exclude_characters=lead_characters(name) + '"\\', exclude_categories=["Cs", "Cc", "Zs"])
-    scanner = create_inband_scanner(name)
+    scanner = create_inband_scanner(name, tools=tools)
     scanner.feed(before)
     said = data.draw(st.lists(st.text(harmless, min_size=1), min_size=1))
     for chunk in said:
@@ -568,7 +609,9 @@ def test_a_call_that_the_prompt_began_is_a_call_like_any_other(name: str, data: 
 def test_an_id_that_the_model_wrote_first_is_not_minted_again(name: str) -> None:
     dialect = get_dialect(name)
     calls = [ToolCall(None, "f", {}), ToolCall(None, "f", {})]
-    written = [call.id or "x" for call in dialect.with_written_ids(calls)]
+    written = [call.id for call in dialect.with_written_ids(calls) if call.id]
+    if not written:
+        pytest.skip("the dialect writes no ids")
     text = dialect.render_tool_call(ToolCall(written[0], "f", {})) * 2
     ids = iter([*written, "fresh-1", "fresh-2"])
     events = scan_pieces(name, [text], id_factory=lambda: next(ids))
@@ -594,28 +637,32 @@ def test_what_is_no_text_raises_a_type_error_at_once(name: str, wrong: Any) -> N
 @every_dialect
 @examples
 @given(data=st.data())
-def test_no_control_token_is_visible(name: str, data: st.DataObject) -> None:
-    if name not in SPECIAL_TOKENS:
-        pytest.skip("the markers are plain text, which may be mentioned")
+def test_no_special_token_is_visible(name: str, data: st.DataObject) -> None:
     stream = data.draw(streams(name))
-    options = {**stream.options, "parse_thinking": True, "unknown_tools": "keep"}
-    for event in scan_pieces(name, [stream.text], truncated=stream.truncated, **options):
-        if isinstance(event, Text | ThinkingEnd):
-            shown = event.text if isinstance(event, Text) else event.thinking
-            assert not [token for token in get_dialect(name).control_tokens if token in shown]
+    stream = stream._replace(options={**stream.options, "parse_thinking": True, "unknown_tools": "keep"})
+    check_no_leak(stream, scan_pieces(name, [stream.text], truncated=stream.truncated, **stream.options))
 
 
 @every_dialect
 @examples
 @given(data=st.data())
 def test_no_control_token_of_a_rendered_turn_is_visible(name: str, data: st.DataObject) -> None:
+    """Wherever the turn ends. Plain-text tags: an opener with nothing of a call behind it may be prose."""
     turn = data.draw(turns(name))
     before, after = get_dialect(name).turn_text("assistant", None, "BODY").split("BODY")
     at = data.draw(st.integers(0, len(turn.body)))
     for text in (before + turn.body + after, before + turn.body[:at] + after, before + turn.body[:at]):
         events = scan_pieces(name, list(text), tools=turn.tools, truncated=data.draw(st.booleans()))
-        shown = text_of(events) + "\n" + thinking_of(events)
-        assert not [token for token in get_dialect(name).control_tokens if token in shown]
+        leaks = {token for event in events for token in get_dialect(name).control_tokens if token in said_by(event)}
+        if name not in SPECIAL_TOKENS and leaks:
+            opener = re.match(
+                r"\n*(<[^<>|]*>)", get_dialect(name).render_assistant_tool_calls([ToolCall(None, "f", {})])
+            )
+            assert opener
+            assert leaks == {opener[1]}
+            assert turn.body[:at].rstrip("\n").endswith(opener[1])
+        else:
+            assert not leaks
 
 
 @every_dialect
@@ -644,4 +691,5 @@ def test_arguments_that_nest_too_deep_are_dropped_even_where_a_repair_finds_them
         if isinstance(first, ToolDropped):
             assert first.reason == "malformed"
         elif depth > 200:
-            assert "unreadable-arguments" in first.repairs
+            assert first.repairs
+            assert first.arguments == {}, "what nests too deep is no argument"

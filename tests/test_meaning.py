@@ -17,12 +17,12 @@ from dialects import dialect_names, get_dialect
 from dialects.events import Event, Text, ThinkingEnd, ToolDropped, ToolEnd
 from dialects.messages import ToolCall
 from tests.laws import check_arguments, check_order, exactly
-from tests.streams import Turn, cut, cuts, frame, joined, plain_texts, scan_pieces
+from tests.streams import Frame, Turn, cut, cuts, frame, joined, plain_texts, scan_pieces, tools_for
 
 every_dialect = pytest.mark.parametrize("name", dialect_names())
 json_dialects = pytest.mark.parametrize("name", [name for name in dialect_names() if frame(name)])
 
-examples = settings(max_examples=max(8, settings().max_examples // (4 * len(dialect_names()))))
+examples = settings(max_examples=max(5, settings().max_examples // (4 * len(dialect_names()))))
 """There are many damages, and the dialects share the time that the tests may take."""
 
 GOOD = ToolCall(None, "good", {"ok": True, "text": "fine"})
@@ -65,6 +65,19 @@ class Pieces(NamedTuple):
         return Broken(json.dumps(means, ensure_ascii=False), means)
 
 
+class Outer(NamedTuple):
+    """What stands around the arguments in the object that holds them and the name."""
+
+    head: str
+    tail: str
+
+    @classmethod
+    def of(cls, around: Frame) -> "Outer | None":
+        """None where the arguments stand in no other object."""
+        start, end = around.before.find("{"), around.after.rfind("}") + 1
+        return cls(around.before[start:], around.after[:end]) if start >= 0 and end > 0 else None
+
+
 def within(raw: Callable[[Pieces], str], value: Callable[[Pieces], object]) -> Callable[[Pieces], Broken]:
     return lambda p: p.members(raw(p), value(p))
 
@@ -86,6 +99,19 @@ def duplicate(p: Pieces) -> Broken:
 def encoded(p: Pieces) -> Broken:
     return Broken(json.dumps(p.clean.text), p.clean.means)
 
+
+OUTER_DAMAGES: dict[str, Callable[[str], str]] = {
+    "a code fence around": lambda block: f"```json\n{block}\n```",
+    "a code fence without a language": lambda block: f"```\n{block}\n```",
+    "prose after": lambda block: f"{block} That is all.",
+    "one brace too many": lambda block: block + "}",
+    "two braces too many": lambda block: block + "}}",
+    "a list that holds the object": lambda block: f"[{block}]",
+}
+"""Where the arguments stand inside another object, with the name, these happen to all of it."""
+
+SENSELESS = ("prose before", "a missing quote and brace")
+"""These have no plain meaning there: what is no call's first character opens none; the outer braces close a string."""
 
 JSON_DAMAGES: dict[str, Callable[[Pieces], Broken]] = {
     "a raw newline in a string": within(lambda p: f'"{p.a}\n{p.b}\r\n\t{p.c}"', lambda p: f"{p.a}\n{p.b}\r\n\t{p.c}"),
@@ -161,11 +187,22 @@ def read_all_ways(name: str, text: str, positions: list[int], **options: Any) ->
 @given(data=st.data())
 def test_damaged_json_is_read_as_it_was_meant(name: str, damage: str, data: st.DataObject) -> None:
     plain = plain_texts(name)
-    broken = JSON_DAMAGES[damage](Pieces(*(data.draw(part) for part in (_WORDS, _WORDS, _WORDS, plain, plain))))
+    pieces = Pieces(*(data.draw(part) for part in (_WORDS, _WORDS, _WORDS, plain, plain)))
+    broken = JSON_DAMAGES[damage](pieces)
     dialect = get_dialect(name)
-    bad = ToolCall(None, "bad", {"holder": "HOLDER"})
-    batch = dialect.render_assistant_tool_calls([bad, GOOD])
-    text = batch.replace('{"holder":"HOLDER"}', broken.text)
+    around = frame(name, "bad")
+    assert around
+    outer = Outer.of(around)
+    batch = around.around('{"holder":"HOLDER"}') + dialect.render_assistant_tool_calls([GOOD])
+    assert dialect.render_tool_call(GOOD) in batch
+    if outer and damage in SENSELESS:
+        pytest.skip("has no plain meaning where the arguments stand inside another object")
+    if outer and damage in OUTER_DAMAGES:
+        block = outer.head + pieces.clean.text + outer.tail
+        text = batch.replace(outer.head + '{"holder":"HOLDER"}' + outer.tail, OUTER_DAMAGES[damage](block))
+        broken = pieces.clean
+    else:
+        text = batch.replace('{"holder":"HOLDER"}', broken.text)
     assert text != batch
     events = read_all_ways(name, text, data.draw(cuts(text)))
     call, good = (event for event in events if isinstance(event, ToolEnd | ToolDropped))
@@ -197,6 +234,155 @@ def test_the_repairs_that_the_laws_name_are_named_so(name: str, damage: str, rep
     assert call.repairs == (repair,)
 
 
+class Block(NamedTuple):
+    """What stands between a call's tags, and which repairs it needs."""
+
+    write: Callable[[ToolCall], str]
+    repairs: tuple[str, ...] = ()
+
+
+def _fields(**fields: Any) -> str:
+    return json.dumps(fields, ensure_ascii=False)
+
+
+BLOCKS: dict[str, Block] = {
+    "the arguments first": Block(lambda call: _fields(arguments=call.arguments, name=call.name)),
+    "parameters for arguments": Block(
+        lambda call: _fields(name=call.name, parameters=call.arguments), ("arguments-alias",)
+    ),
+    "other members beside": Block(
+        lambda call: _fields(type="function", id="x", name=call.name, arguments=call.arguments, more={"name": "no"})
+    ),
+    "the arguments as a JSON string": Block(
+        lambda call: _fields(name=call.name, arguments=json.dumps(call.arguments)), ("unwrapped-string",)
+    ),
+    "the arguments as a JSON string first": Block(
+        lambda call: _fields(arguments=json.dumps(call.arguments), name=call.name), ("unwrapped-string",)
+    ),
+    "spread over lines": Block(lambda call: json.dumps({"name": call.name, "arguments": call.arguments}, indent=4)),
+    "a Python dict": Block(
+        lambda call: repr({"name": call.name, "arguments": call.arguments}), ("single-quotes",)
+    ),
+    "the outer brace missing": Block(
+        lambda call: _fields(name=call.name, arguments=call.arguments)[:-1], ("missing-closer",)
+    ),
+    "both braces missing": Block(
+        lambda call: _fields(name=call.name, arguments=call.arguments)[:-2], ("missing-closer",)
+    ),
+    "an object around": Block(
+        lambda call: _fields(function={"name": call.name, "arguments": call.arguments}), ("nested-call",)
+    ),
+    "a fence that is only closed": Block(
+        lambda call: _fields(name=call.name, arguments=call.arguments) + "\n```", ("code-fence",)
+    ),
+}  # fmt: skip
+
+tagged_json = pytest.mark.parametrize(
+    "name", [name for name in dialect_names() for found in [frame(name)] if found and Outer.of(found)]
+)
+
+
+def tagged(name: str, *blocks: str) -> str:
+    """Calls in a dialect's tags, whose blocks are written so."""
+    around = frame(name, "bad")
+    assert around
+    outer = Outer.of(around)
+    assert outer
+    before, after = around.before.removesuffix(outer.head), around.after.removeprefix(outer.tail)
+    return "\n".join(before + block + after for block in blocks)
+
+
+@tagged_json
+@pytest.mark.parametrize("block", BLOCKS)
+@examples
+@given(data=st.data())
+def test_a_call_object_of_another_shape_is_read_as_it_was_meant(name: str, block: str, data: st.DataObject) -> None:
+    words = _WORDS if BLOCKS[block].repairs == ("single-quotes",) else plain_texts(name)
+    call = ToolCall(None, "bad", {"text": data.draw(words), "list": [1, {"a": data.draw(words)}], "z": None})
+    if BLOCKS[block].repairs == ("single-quotes",):
+        call.arguments.pop("z")
+    text = tagged(name, BLOCKS[block].write(call), _fields(name=GOOD.name, arguments=GOOD.arguments))
+    events = read_all_ways(name, text, data.draw(cuts(text)))
+    bad, good = (event for event in events if isinstance(event, ToolEnd | ToolDropped))
+    assert isinstance(bad, ToolEnd)
+    assert (bad.name, exactly(bad.arguments), bad.repairs) == ("bad", exactly(call.arguments), BLOCKS[block].repairs)
+    assert isinstance(good, ToolEnd)
+    assert (good.name, good.arguments, good.repairs) == (GOOD.name, GOOD.arguments, ())
+    assert not [event for event in events if isinstance(event, Text)]
+
+
+@tagged_json
+@pytest.mark.parametrize(
+    ("before", "between", "after"),
+    [
+        ("", "\n", ""),
+        ("", ", ", ""),
+        ("", "", ""),
+        ("[", ", ", "]"),
+        ("[\n", ",\n", "\n]"),
+        ("```json\n", "\n", "\n```"),
+    ],
+)
+@examples
+@given(data=st.data())
+def test_several_calls_in_one_pair_of_tags_are_all_read(
+    name: str, before: str, between: str, after: str, data: st.DataObject
+) -> None:
+    calls = [ToolCall(None, f"tool_{i}", {"text": data.draw(plain_texts(name))}) for i in range(3)]
+    blocks = [_fields(name=call.name, arguments=call.arguments) for call in calls]
+    text = tagged(name, before + between.join(blocks) + after, _fields(name=GOOD.name, arguments=GOOD.arguments))
+    events = read_all_ways(name, text, data.draw(cuts(text)))
+    found = [event for event in events if isinstance(event, ToolEnd)]
+    assert [(call.name, call.arguments) for call in found] == [(c.name, c.arguments) for c in (*calls, GOOD)]
+    assert found[-1].repairs == ()
+    assert "".join(call.raw_block for call in found[:3]) in text
+    assert not [event for event in events if isinstance(event, Text | ToolDropped)]
+
+
+@tagged_json
+@pytest.mark.parametrize("block", ["Here it is: {}", "sorry", "one({{'a': 1}})", '"name": "one"}}', "<one>{}</one>"])
+def test_a_block_that_does_not_begin_like_a_call_is_malformed_and_the_next_call_is_read(name: str, block: str) -> None:
+    good = _fields(name=GOOD.name, arguments=GOOD.arguments)
+    events = read_all_ways(name, tagged(name, block.format(good), good), [])
+    bad, call = (event for event in events if isinstance(event, ToolEnd | ToolDropped))
+    assert isinstance(bad, ToolDropped)
+    assert (bad.name, bad.reason, bad.raw_block) == (None, "malformed", tagged(name, block.format(good)).strip())
+    assert isinstance(call, ToolEnd)
+    assert (call.name, call.arguments, call.repairs) == (GOOD.name, GOOD.arguments, ())
+
+
+@tagged_json
+@pytest.mark.parametrize(
+    ("block", "arguments", "repairs"),
+    [
+        ('{"name": "bad"}', {}, ("empty-arguments",)),
+        ('{"name": "bad", "arguments": null}', {}, ("empty-arguments",)),
+        ('{"name": "bad", "arguments": ""}', {}, ("empty-arguments",)),
+        ('{"name": "bad", "arguments": {}}', {}, ()),
+        ('{"name": "bad", "arguments": "hello"}', {}, ("unwrapped-string", "unreadable-arguments")),
+        ('{"name": "bad", "a": 1}', {"a": 1}, ("inline-arguments",)),
+        ('{"tool_name": "bad", "arguments": {"a": 1}}', {"a": 1}, ("name-alias",)),
+        ('{"arguments": {"a": 1}}', None, ()),
+        ('{"name": "", "arguments": {"a": 1}}', None, ()),
+        ('{"name": 7, "arguments": {"a": 1}}', None, ()),
+        ("{}", None, ()),
+    ],
+)
+def test_a_call_object_with_members_missing(
+    name: str, block: str, arguments: dict[str, Any] | None, repairs: tuple[str, ...]
+) -> None:
+    text = tagged(name, block, _fields(name=GOOD.name, arguments=GOOD.arguments))
+    bad, good = (e for e in read_all_ways(name, text, []) if isinstance(e, ToolEnd | ToolDropped))
+    if arguments is None:
+        assert isinstance(bad, ToolDropped)
+        assert (bad.name, bad.reason) == (None, "nameless")
+    else:
+        assert isinstance(bad, ToolEnd)
+        assert (bad.name, bad.arguments, bad.repairs) == ("bad", arguments, repairs)
+    assert isinstance(good, ToolEnd)
+    assert (good.name, good.arguments, good.repairs) == (GOOD.name, GOOD.arguments, ())
+
+
 class Markup(NamedTuple):
     """Damage to the markup of a turn of two calls: what replaces what, and the repairs of the two calls."""
 
@@ -206,13 +392,132 @@ class Markup(NamedTuple):
     second: tuple[str, ...] = ()
     text: str = ""
     thinking: str = "hm"
+    words: bool = False
+    """The arguments are words, because layout beside the damage cannot be told from other white space."""
 
 
 _KIMI_CALL = "<|tool_call_begin|>functions.one:0<|tool_call_argument_begin|>"
 _KIMI_NEXT = "<|tool_call_end|><|tool_call_begin|>"
 _KIMI_LAST = "<|tool_call_end|><|tool_calls_section_end|>"
 
+_HARMONY_TO = "<|channel|>commentary to=functions.one"
+_HARMONY_TWO = "<|start|>assistant<|channel|>commentary to=functions.two"
+_HARMONY_NEXT = "<|call|>" + _HARMONY_TWO
+_TAGS_NEXT = "\n</tool_call>\n<tool_call>\n"
+_TAGGED_JSON: dict[str, Markup] = {
+    "nothing": Markup("", ""),
+    "no layout": Markup(_TAGS_NEXT, "</tool_call><tool_call>"),
+    "empty lines": Markup(_TAGS_NEXT, "\n\n</tool_call>\n\n\n<tool_call> \n"),
+    "no end of the first call": Markup(_TAGS_NEXT, "\n<tool_call>\n", ("missing-call-end",)),
+    "no end of the first call on its line": Markup(_TAGS_NEXT, "<tool_call>", ("missing-call-end",)),
+    "an opener for the end of the first call": Markup(
+        _TAGS_NEXT, "\n<tool_call>\n<tool_call>\n", ("missing-call-end",)
+    ),
+    "a mangled end of the first call": Markup(
+        _TAGS_NEXT, "\n</tool_cal>\n<tool_call>\n", ("missing-call-end", "trailing-text")
+    ),
+    "the end of the first call twice": Markup(_TAGS_NEXT, "\n</tool_call></tool_call>\n<tool_call>\n"),
+    "an opener twice": Markup(_TAGS_NEXT, "\n</tool_call>\n<tool_call>\n<tool_call>\n"),
+    "no end of the last call": Markup("\n</tool_call>", "", (), ("missing-call-end",)),
+    "half an end": Markup("</tool_call>", "</tool_c", (), ("missing-call-end",)),
+    "the turn's end for the last call's": Markup("\n</tool_call>", "<|im_end|>\n", (), ("missing-call-end",)),
+    "thinking that is not closed": Markup("\n</think>", "", ("unclosed-thinking",)),
+    "thinking that is closed twice": Markup("</think>", "</think></think>"),
+    "prose between calls": Markup(_TAGS_NEXT, "\n</tool_call>\nThen:\n<tool_call>\n", text="Then:"),
+}
+_GLM_NEXT = "</arg_value>\n</tool_call>\n<tool_call>two"
+
 DAMAGES: dict[str, dict[str, Markup]] = {
+    "hermes": _TAGGED_JSON,
+    "qwen3": _TAGGED_JSON,
+    "glm": {
+        "nothing": Markup("", ""),
+        "the form without newlines": Markup(
+            "one\n<arg_key>first</arg_key>\n<arg_value>", "one<arg_key>first</arg_key><arg_value>"
+        ),
+        "no newline behind the call's values": Markup(_GLM_NEXT, "</arg_value></tool_call><tool_call>two"),
+        "spaces around the name": Markup("<tool_call>one\n", "<tool_call> one \n"),
+        "a newline before the name": Markup("<tool_call>one\n", "<tool_call>\none\n"),
+        "no end of the first call": Markup(_GLM_NEXT, "</arg_value>\n<tool_call>two", ("missing-call-end",)),
+        "no end of value nor call": Markup(
+            _GLM_NEXT, "\n<tool_call>two", ("missing-value-end", "missing-call-end"), words=True
+        ),
+        "no end of the value": Markup(
+            _GLM_NEXT, "\n</tool_call>\n<tool_call>two", ("missing-value-end",), words=True
+        ),
+        "the key's closer for the value's": Markup(
+            _GLM_NEXT, "</arg_key>\n</tool_call>\n<tool_call>two", ("missing-value-end", "stray-closer"), words=True
+        ),
+        "the key's closer behind the value's": Markup(
+            _GLM_NEXT, "</arg_value>\n</arg_key>\n</tool_call>\n<tool_call>two", ("stray-closer",)
+        ),
+        "a mangled end of the first call": Markup(
+            _GLM_NEXT, "</arg_value>\n</tool_cal>\n<tool_call>two", ("surrounding-text", "missing-call-end")
+        ),
+        "an opener for the end of the first call": Markup(
+            _GLM_NEXT, "</arg_value>\n<tool_call>\n<tool_call>two", ("missing-call-end",)
+        ),
+        "the end of the first call twice": Markup(
+            _GLM_NEXT, "</arg_value>\n</tool_call></tool_call>\n<tool_call>two"
+        ),
+        "an opener twice": Markup("<tool_call>two", "<tool_call><tool_call>two"),
+        "no end of the key": Markup("first</arg_key>\n", "first\n", ("missing-key-end",)),
+        "no end of the key on its line": Markup("first</arg_key>\n", "first", ("missing-key-end",)),
+        "the value's closer for the key's": Markup("first</arg_key>", "first</arg_value>", ("missing-key-end",)),
+        "no begin of the value": Markup("first</arg_key>\n<arg_value>", "first</arg_key>\n", ("missing-value-begin",),
+                                        words=True),
+        "the key twice": Markup("<arg_key>first", "<arg_key><arg_key>first", ("missing-value",)),
+        "a stray closer behind the name": Markup("one\n", "one</arg_value>\n", ("stray-closer",)),
+        "the pair twice": Markup(
+            _GLM_NEXT, f"</arg_value>\n<arg_key>first</arg_key>\n<arg_value>other{_GLM_NEXT}", ("duplicate-key",)
+        ),
+        "text before the pair": Markup("one\n", "one\nwith this:\n", ("surrounding-text",)),
+        "the last closer missing": Markup("</arg_value>\n</tool_call>", "</arg_value>", (), ("missing-call-end",)),
+        "thinking that is not closed": Markup("\n</think>", "", ("unclosed-thinking",)),
+        "thinking that is closed twice": Markup("</think>", "</think></think>"),
+        "prose between calls": Markup(
+            _GLM_NEXT, "</arg_value>\n</tool_call>\nThen:\n<tool_call>two", text="Then:"
+        ),
+    },
+    "harmony": {
+        "nothing": Markup("", ""),
+        "the end of a message for the call's": Markup(_HARMONY_NEXT, "<|end|>" + _HARMONY_TWO, ("wrong-call-end",)),
+        "the end of a turn for the call's": Markup(_HARMONY_NEXT, "<|return|>" + _HARMONY_TWO, ("wrong-call-end",)),
+        "no end of the first call": Markup(_HARMONY_NEXT, _HARMONY_TWO, ("missing-call-end",)),
+        "the end of the first call twice": Markup(_HARMONY_NEXT, "<|call|><|call|>" + _HARMONY_TWO),
+        "a newline between the calls": Markup(_HARMONY_NEXT, "<|call|>\n" + _HARMONY_TWO),
+        "no author": Markup("<|start|>assistant" + _HARMONY_TO, "<|start|>" + _HARMONY_TO),
+        "no begin of the message": Markup("<|start|>assistant" + _HARMONY_TO, _HARMONY_TO),
+        "the header begun twice": Markup("<|start|>assistant" + _HARMONY_TO, "<|start|>assistant" * 2 + _HARMONY_TO),
+        "no channel": Markup(_HARMONY_TO, " to=functions.one"),
+        "no channel token": Markup(_HARMONY_TO, "commentary to=functions.one"),
+        "no space before the recipient": Markup(_HARMONY_TO, "<|channel|>commentaryto=functions.one"),
+        "another channel": Markup(_HARMONY_TO, "<|channel|>analysis to=functions.one"),
+        "a misspelt channel": Markup(_HARMONY_TO, "<|channel|>comentary to=functions.one"),
+        "the recipient before the channel": Markup(_HARMONY_TO, " to=functions.one<|channel|>commentary"),
+        "a bare recipient": Markup("to=functions.one", "to=one"),
+        "the channel twice": Markup(_HARMONY_TO, _HARMONY_TO + "<|channel|>commentary"),
+        "a constraint": Markup(_HARMONY_TO, _HARMONY_TO + " <|constrain|>json"),
+        "a glued constraint": Markup(_HARMONY_TO, _HARMONY_TO + "<|constrain|>json"),
+        "a constraint with a space": Markup(_HARMONY_TO, _HARMONY_TO + " <|constrain|> json"),
+        "an empty constraint": Markup(_HARMONY_TO, _HARMONY_TO + " <|constrain|>"),
+        "a content type": Markup(_HARMONY_TO, _HARMONY_TO + " json"),
+        "another content type": Markup(_HARMONY_TO, _HARMONY_TO + " code"),
+        "a glued content type": Markup(_HARMONY_TO, _HARMONY_TO + "json", ("resolved-name",)),
+        "no message token": Markup(_HARMONY_TO + "<|message|>", _HARMONY_TO, ("missing-arguments-begin",)),
+        "a content type for the message token": Markup(
+            _HARMONY_TO + "<|message|>", _HARMONY_TO + " json", ("missing-arguments-begin",)
+        ),
+        "a space behind the message token": Markup(_HARMONY_TO + "<|message|>", _HARMONY_TO + "<|message|> \n"),
+        "the message token twice": Markup(_HARMONY_TO + "<|message|>", _HARMONY_TO + "<|message|><|message|>",
+                                          ("stray-marker",)),
+        "thinking that is not closed": Markup("hm<|end|>", "hm", ("unclosed-thinking",)),
+        "thinking that is closed twice": Markup("hm<|end|>", "hm<|end|><|end|>"),
+        "a preamble": Markup(
+            _HARMONY_NEXT, "<|call|><|start|>assistant<|channel|>commentary<|message|>Then:<|end|>" + _HARMONY_TWO,
+            text="Then:",
+        ),
+    },
     "kimi": {
         "nothing": Markup("", ""),
         "no section begin": Markup(
@@ -254,16 +559,14 @@ DAMAGES: dict[str, dict[str, Markup]] = {
 @given(data=st.data())
 def test_damaged_markup_is_read_as_it_was_meant(name: str, damage: str, data: st.DataObject) -> None:
     case = DAMAGES[name][damage]
-    plain = plain_texts(name)
+    plain = _WORDS if case.words else plain_texts(name)
     calls = (ToolCall(None, "one", {"first": data.draw(plain)}), ToolCall(None, "two", {"second": data.draw(plain)}))
-    body = Turn(name, "hm", "", calls).body
+    typed = tools_for(calls)
+    body = Turn(name, "hm", "", calls, typed).body
     assert case.old in body
-    text = body.replace(case.old, case.new, 1) if case.old else body
-    tools = [
-        {"name": call.name, "parameters": {"type": "object", "properties": {key: {} for key in call.arguments}}}
-        for call in calls
-    ]
-    events = read_all_ways(name, text, data.draw(cuts(text)), tools=tools)
+    before, _, after = body.rpartition(case.old) if case.second else body.partition(case.old or body[:1])
+    text = before + case.new + after if case.old else body
+    events = read_all_ways(name, text, data.draw(cuts(text)), tools=typed)
     first, second = (event for event in events if isinstance(event, ToolEnd | ToolDropped))
     assert isinstance(first, ToolEnd)
     assert (first.name, first.arguments, first.repairs) == ("one", calls[0].arguments, case.first)

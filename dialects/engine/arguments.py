@@ -151,6 +151,8 @@ class ArgumentReader:
         self.status = GOING
         self.start = self.out = tape.pos
         self.end = tape.pos
+        self.broken_at = tape.pos
+        """Where the text ceased to be JSON, once it is `BROKEN`."""
         self.call_id = call_id
         self.name = name
         self.repairs: list[str] = []
@@ -498,6 +500,7 @@ class ArgumentReader:
 
     def _break(self) -> State | None:
         self.status = BROKEN
+        self.broken_at = self.tape.pos
         return None
 
     def _next_char(self) -> str:

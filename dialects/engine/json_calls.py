@@ -303,11 +303,16 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
             return super().end_at(marker)
         self.end_call(self.finish_arguments(self.tape.pos))
         self.begin_call("shared-block")
+        self._may_be_prose = False
         self.tape.i = _FOLLOWING.match(self.tape.text, self.tape.i).end() - 1  # type: ignore[union-attr]
         return self.block
 
     def _stream_ended(self) -> ScannerState:
-        if self._may_be_prose and self.open_call.name is None and self.reader.status is BROKEN:
+        reader = self.reader
+        is_broken = reader.status is BROKEN and not self.tape.slice(reader.broken_at, self.tape.pos).startswith(
+            self.special_tokens
+        )
+        if self._may_be_prose and self.open_call.name is None and is_broken:
             self.take_back_opener()
             return self.after_call()
         return super()._stream_ended()

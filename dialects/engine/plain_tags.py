@@ -131,6 +131,9 @@ class PlainTagScanner(Scanner):
         self._return_to: State = self.outside
         self._tag = 0
         self._mention_until = 0
+        """Up to where tags are known to be mentions."""
+        self._thinking_until = 0
+        """Where the open thinking is known to end, behind a draft in it."""
         self._unclosed_spans: frozenset[int] = frozenset()
         self._unclosed_until = 0
         self._used = -1
@@ -246,7 +249,7 @@ class PlainTagScanner(Scanner):
         marker = self.read_text(self.text_markers)
         if marker is None:
             return None
-        if marker == THINK_END:
+        if marker == THINK_END and self.tape.pos >= self._thinking_until:
             self.end_thinking()
             self.pass_markup(marker)
             return self.outside
@@ -272,7 +275,7 @@ class PlainTagScanner(Scanner):
         if self.thinking_open:
             super().end_thinking()
             self.markdown = Markdown()
-            self._mention_until = 0
+            self._mention_until = self._thinking_until = 0
 
     def home(self) -> State:
         """The state that goes on where no call is open."""
@@ -423,14 +426,20 @@ class PlainTagScanner(Scanner):
     def _looking_ahead(self) -> State | None:
         reader, tape = self._lookout, self.tape
         assert reader is not None
-        mention = reader.read(tape, final=self.final)
-        too_far = tape.pos - self._tag > self.max_held_chars
+        far = self._tag + self.max_held_chars + 1
+        if tape.end > far:
+            tape.hide(far)
+        mention = reader.read(tape, final=self.final and not tape.is_hiding)
+        too_far = tape.pos == far or (mention is None and tape.is_hiding)
+        tape.unhide()
         if mention is None and not too_far:
             return None
         if too_far:
             self._mention_until = self._tag + self.max_held_chars
         elif mention:
             self._mention_until = tape.pos
+            if isinstance(reader, ThinkEnd):
+                self._thinking_until = tape.pos
         else:
             self._used = self._tag
             if isinstance(reader, FenceClose):
@@ -457,4 +466,6 @@ def _closer_run(closers: tuple[str, ...]) -> "regex.Pattern[str] | None":
     first, *others = map(re.escape, closers)
     if not others:
         return None
-    return regex.compile(rf"{first}(?:\s{{0,16}}(?:{'|'.join(others)})){{0,4}}\s{{0,16}}{others[-1]}")
+    *inner, last = others
+    between = rf"(?:\s{{0,16}}(?:{'|'.join(inner)})){{0,4}}" if inner else ""
+    return regex.compile(rf"{first}{between}\s{{0,16}}{last}")

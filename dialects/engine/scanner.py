@@ -158,6 +158,7 @@ class Scanner:
             self.final = True
             self.truncated = truncated
             self._run()
+        if not self.stopped:
             self.end_text()
             self.end_thinking()
         events = self._taken_events()
@@ -222,17 +223,18 @@ class Scanner:
             self.events = [e for e in self.events if isinstance(e, ToolStart | ToolArgDelta) and e.id == opened]
 
     def _run(self) -> None:
-        tape = self.tape
+        tape, ending = self.tape, self.final
         while not self.stopped:
             if tape.end > self._limit:
                 tape.hide(self._limit)
+            self.final = ending and not tape.is_hiding
             following = self.state()
             if following is not None:
                 self.state = following
             elif tape.is_hiding:
                 self.drop_call("too-large")
                 self.state = self.after_too_large()
-            else:
+            elif self.final == ending:
                 return
 
     def after_too_large(self) -> State:
