@@ -157,6 +157,7 @@ class ArgumentReader:
         self.name = name
         self.repairs: list[str] = []
         self.literal_until = -1
+        """Up to which position markers inside strings are known to be literal."""
         self.run_limit = 0
         """Up to which position `read_run` may go."""
         self._ends = ends
@@ -168,9 +169,13 @@ class ArgumentReader:
         self._silent = False
         self._final = False
         self._stack: list[str] = []
+        """The openers of the containers that are open."""
         self._top = 1
+        """How many are open where the arguments themselves are the innermost."""
         self._inside = True
+        """Whether the cursor is in the arguments; outside of them nothing leaves."""
         self._keys: set[str] = set()
+        """The top-level keys so far."""
         self._runs: dict[str, str] = {}
         """The last run of each top-level string: where it is all of it, the value need not be kept twice."""
         self._key: str | None = None
@@ -178,7 +183,9 @@ class ArgumentReader:
         self._key_start = 0
         self._key_mended = False
         self._skipping = False
+        """Whether the value belongs to a top-level key that was there before."""
         self._quote_end: int | None = None
+        """Where a string ends, if the token after it is as expected."""
         self._scalar_start = 0
 
     # What a scanner calls.
@@ -242,6 +249,7 @@ class ArgumentReader:
         reader = copy.copy(self)
         reader._stack = self._stack.copy()
         reader._keys = self._keys.copy()
+        reader._runs = {}
         reader.repairs = []
         reader._state = getattr(reader, self._state.__name__)
         reader._pieces = None
