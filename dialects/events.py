@@ -1,4 +1,4 @@
-"""What a scanner can say: eight immutable events, and their wire form.
+"""What a scanner can say: nine immutable events, and their wire form.
 
 An event is a frozen `msgspec.Struct`; `Event` is the closed union of them, so a `match` statement over it can be
 checked for completeness. `event_to_json` gives the wire form: one JSON object, `type` first, field names in camelCase.

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import regex
 
-from dialects.engine.arguments import BROKEN, GOING
+from dialects.engine.arguments import BROKEN, GOING, skipping
 from dialects.engine.coercion import write_value
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.markers import MarkerSet
@@ -48,22 +48,9 @@ KEY_BEGIN, KEY_END = "<arg_key>", "</arg_key>"
 VALUE_BEGIN, VALUE_END = "<arg_value>", "</arg_value>"
 TEXT_BEGIN, TEXT_END = "[gMASK]<sop>", "<|endoftext|>"
 ROLE_TOKENS = ("<|system|>", "<|user|>", "<|assistant|>", "<|observation|>")
-CONTROL_TOKENS = (
-    *ROLE_TOKENS,
-    TEXT_END,
-    "[gMASK]",
-    "<sop>",
-    CALL_BEGIN,
-    CALL_END,
-    KEY_BEGIN,
-    KEY_END,
-    VALUE_BEGIN,
-    VALUE_END,
-    RESULT_BEGIN,
-    RESULT_END,
-    THINK_BEGIN,
-    THINK_END,
-)
+CALL_TAGS = (CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_BEGIN, VALUE_END)
+OTHER_TAGS = (RESULT_BEGIN, RESULT_END, THINK_BEGIN, THINK_END)
+CONTROL_TOKENS = (*ROLE_TOKENS, TEXT_END, "[gMASK]", "<sop>", *CALL_TAGS, *OTHER_TAGS)
 
 TURN_OPENERS = ("<|system|>", "<|user|>", "<|assistant|>")
 SPECIAL_TOKENS = ("<|observation|>", TEXT_END, "[gMASK]", "<sop>")
@@ -85,7 +72,8 @@ VALUE_ENDS = ValueEnds(
     rf"|{VALUE_END}\s{{0,64}}{_TURN_TOKEN}",
 )
 name_at = re.compile(rf"\s*({_NAME})").match
-space_at = re.compile(r"\s*").match
+skip_space = skipping(r"\s*+")
+call_end_at = re.compile(rf"\s*{CALL_END}").match
 
 
 @cache
@@ -105,7 +93,7 @@ class GlmScanner(PlainTagScanner):
     """
 
     turn_opener = "<|assistant|>"
-    text_markers = MarkerSet(CONTROL_TOKENS).without((KEY_BEGIN, VALUE_BEGIN, RESULT_END))
+    text_markers = MarkerSet(CONTROL_TOKENS).without((KEY_BEGIN, VALUE_BEGIN))
     call_start = _call_start(frozenset())
     closers = (KEY_END, VALUE_END, CALL_END)
     special_tokens = SPECIAL_TOKENS
@@ -130,14 +118,25 @@ class GlmScanner(PlainTagScanner):
         named = name_at(tape.text, tape.i)
         assert named is not None
         tape.i = named.end()
+        if self.tools is not None and named[1] not in self.tools and (closer := call_end_at(tape.text, tape.i)):
+            return self.no_call(closer.end())
         self.name_call(named[1])
         tool = (self.tools or {}).get(named[1])
         self.arguments = TextArguments(tool.parameters if tool else {}, call_id=self.open_call.id, name=named[1])
         return self.pairs
 
+    def no_call(self, end: int) -> State:
+        """A word that is no tool's name, alone between the tags: in the middle of a line they were only mentioned."""
+        if self._may_be_prose:
+            self.take_back_opener()
+        else:
+            self.tape.i = end
+            self.drop_call("malformed")
+        return self.after_call()
+
     def pairs(self) -> State | None:
         tape = self.tape
-        tape.i = _end_of_space(tape.text, tape.i)
+        tape.i = skip_space(tape.text, tape.i).end()
         index, marker = TAGS.find(tape.text, tape.i, final=False)
         if index > tape.i:
             self.arguments.note("surrounding-text")
@@ -174,7 +173,7 @@ class GlmScanner(PlainTagScanner):
 
     def value_opener(self) -> State | None:
         tape = self.tape
-        tape.i = _end_of_space(tape.text, tape.i)
+        tape.i = skip_space(tape.text, tape.i).end()
         index, marker = VALUE_TAGS.find(tape.text, tape.i, final=False)
         if index == tape.i and marker is None:
             return self.cut_off() if self.final else None
@@ -247,12 +246,6 @@ class GlmScanner(PlainTagScanner):
             self.tape.feed("")
             self.values.run_limit = self._limit
             self._quick = self.values.read_run
-
-
-def _end_of_space(text: str, start: int) -> int:
-    found = space_at(text, start)
-    assert found is not None
-    return found.end()
 
 
 class Glm(Dialect):

@@ -42,6 +42,7 @@ CONTROL_TOKENS = (START, CHANNEL, CONSTRAIN, MESSAGE, *MESSAGE_ENDS, "<|endoftex
 CHANNELS = ("analysis", "commentary", "final")
 CUTS = {START: ("assistant", "user", "system", "developer"), CHANNEL: CHANNELS, CONSTRAIN: ("json",)}
 FUNCTIONS = "functions."
+TOOLS = ("tool", "python", "browser")  # authors of results, beside the functions
 PEOPLE = ("assistant", "user", "all")  # recipients that make no call of a message
 
 # What fits as a piece of a header fits whatever will follow, so that it does not matter how a stream is cut.
@@ -139,7 +140,8 @@ class HarmonyScanner(ArgumentScanner):
         is_open = longer is not None and longer.partial
         cut = text[found.end() :] if is_open and self.final else ""
         recipients = [*found.captures("to"), *([""] if cut.lstrip().startswith("to=") else [])]
-        is_result = found["author"] and ("assistant" in recipients[:1] or found["author"] in (self.tools or ()))
+        author = found["author"]
+        is_result = author and ("assistant" in recipients[:1] or author in (*TOOLS, *(self.tools or ())))
         if found["turn"] or found["result"] or is_result:
             self.stop("fabricated-turn" if found["turn"] else "fabricated-result")
             return self.outside

@@ -57,8 +57,9 @@ TURN_HEADER = regex.compile(r"<\|im_(?P<role>system|user|assistant)\|>[^<\n]{0,6
 RESULT_HEADING = regex.compile(r"\s{0,16}## Return of")
 TURN_NAMES = ("system", "user", "assistant", "tool")
 
+# An id is read as the first of these that fits; one that names no declared tool is looked up among them before.
 _ID = re.compile(r"(?:functions\.)?+(\S+):[0-9]+")
-_PREFIXED_ID = re.compile(r"functions\.(\S+)")
+_PREFIXED_ID = re.compile(r"functions\.([^\s:]+)(?::\S*)?")
 _BARE_NAME = re.compile(r"(?!functions|call[_-]|toolu[_-]|chatcmpl-)[A-Za-z_][\w.-]*")
 _WRITTEN_ID = re.compile(r"functions\.(.+):[0-9]+", re.DOTALL)
 
@@ -71,6 +72,7 @@ class KimiScanner(ArgumentScanner):
     """
 
     turn_opener = "<|im_assistant|>"
+    turn_openers = TURN_OPENERS
     text_markers = MarkerSet(CONTROL_TOKENS)
     thinking_tags = (THINK_BEGIN, THINK_END)
     call_ends = (CALL_END,)
@@ -170,7 +172,7 @@ class KimiScanner(ArgumentScanner):
         header = TURN_HEADER.match(tape.text, tape.i, partial=not self.final)
         if header is None:
             self.pass_markup(marker)
-            if self.final and tape.text[tape.i :] in TURN_NAMES:
+            if self.final and any(name.startswith(tape.text[tape.i :]) for name in TURN_NAMES):
                 tape.i = len(tape.text)
             return self.home()
         if header.partial:
@@ -180,11 +182,8 @@ class KimiScanner(ArgumentScanner):
             self.in_section = False
             self.pass_markup(header.group())
             return self.outside
-        result = (
-            RESULT_HEADING.match(tape.text, header.end(), partial=not self.final)
-            if header["role"] == "system"
-            else None
-        )
+        is_system = header["role"] == "system"
+        result = RESULT_HEADING.match(tape.text, header.end(), partial=not self.final) if is_system else None
         if result is not None and result.partial:
             return None
         self.stop("fabricated-turn" if result is None else "fabricated-result")
@@ -216,12 +215,15 @@ class KimiScanner(ArgumentScanner):
 
 def name_in_id(call_id: str, tools: Mapping[str, Tool] | None) -> tuple[str | None, bool]:
     """The name that an id says, and whether that had to be resolved: the index is missing, or all is glued together."""
-    written = _ID.fullmatch(call_id) or _PREFIXED_ID.fullmatch(call_id)
-    if written:
-        return written[1], written.re is _PREFIXED_ID
-    glued = [name for name in tools or () if re.fullmatch(rf"(?:functions)?\W?{re.escape(name)}\W?\d*", call_id)]
+    compact = re.sub(r"\s*([.:])\s*", r"\1", call_id)
+    written = _ID.fullmatch(compact)
+    if written and (not tools or written[1] in tools):
+        return written[1], False
+    glued = [name for name in tools or () if re.fullmatch(rf"(?:functions)?\W?{re.escape(name)}\W?\d*", compact)]
     if len(glued) == 1:
         return glued[0], True
+    if prefixed := written or _PREFIXED_ID.fullmatch(compact):
+        return prefixed[1], prefixed is not written
     if tools is None and _BARE_NAME.fullmatch(call_id):
         return call_id, True
     return None, False

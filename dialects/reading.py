@@ -44,13 +44,13 @@ def scan(text: str, dialect: str, *, truncated: bool = False, **scanner_options:
 def iter_events(chunks: Iterable[str], dialect: str, **scanner_options: Any) -> Iterator[Event]:
     """The events of a stream, each as soon as its chunk has come. Options and errors as for `create_inband_scanner`."""
     scanner = create_inband_scanner(dialect, **scanner_options)
-    return _events(chunks, scanner)
+    return _events(iter(chunks), scanner)
 
 
 def aiter_events(chunks: AsyncIterable[str], dialect: str, **scanner_options: Any) -> AsyncIterator[Event]:
     """The same for an asynchronous stream."""
     scanner = create_inband_scanner(dialect, **scanner_options)
-    return _aevents(chunks, scanner)
+    return _aevents(aiter(chunks), scanner)
 
 
 def _events(chunks: Iterable[str], scanner: Scanner) -> Iterator[Event]:

@@ -647,7 +647,7 @@ def test_no_special_token_is_visible(name: str, data: st.DataObject) -> None:
 @examples
 @given(data=st.data())
 def test_no_control_token_of_a_rendered_turn_is_visible(name: str, data: st.DataObject) -> None:
-    """Wherever the turn ends. Plain-text tags: an opener with nothing of a call behind it may be prose."""
+    """Wherever the turn ends. Plain-text tags: an opener with no more than a word behind it may be prose."""
     turn = data.draw(turns(name))
     before, after = get_dialect(name).turn_text("assistant", None, "BODY").split("BODY")
     at = data.draw(st.integers(0, len(turn.body)))
@@ -660,7 +660,7 @@ def test_no_control_token_of_a_rendered_turn_is_visible(name: str, data: st.Data
             )
             assert opener
             assert leaks == {opener[1]}
-            assert turn.body[:at].rstrip("\n").endswith(opener[1])
+            assert re.search(rf"{re.escape(opener[1])}\w*\s*\Z", turn.body[:at])
         else:
             assert not leaks
 

@@ -284,6 +284,11 @@ class ArgumentReader:
             self.note("duplicate-key")
         return Arguments(value, text, tuple(self.repairs))
 
+    @property
+    def object_end(self) -> int:
+        """Where the complete text ends that this reads: the arguments', or that of an object around them."""
+        return self.end
+
     def release(self) -> None:
         """Let go of everything that takes memory; the reader is not used any more."""
         self._state = _over

@@ -12,6 +12,7 @@ import regex
 
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.json_calls import JsonTagScanner
+from dialects.engine.markers import begun
 from dialects.engine.plain_tags import CALL_BEGIN, CALL_END, RESULT_BEGIN, RESULT_END, THINK_BEGIN, THINK_END
 from dialects.engine.rendering import compact_json, tagged_results
 from dialects.messages import ToolCall, ToolResult
@@ -32,8 +33,8 @@ class ChatmlTurns:
     special_tokens: ClassVar[tuple[str, ...]] = (TURN_BEGIN, TURN_END, TEXT_END)
     turn_opener = f"{TURN_BEGIN}assistant"
     turn_openers: ClassVar[tuple[str, ...]] = (TURN_BEGIN,)
-    turn_header_pattern = regex.compile(r"<\|im_start\|>(?P<role>\w{1,32})\n")
-    cut_turn_header = re.compile(r"<\|im_start\|>(?:system|user|assistant|tool)?\Z")
+    turn_header_pattern = regex.compile(r"<\|im_start\|>(?P<role>\w{1,32})\r?\n")
+    cut_turn_header = re.compile(r"<\|im_start\|>" + begun(["system", "user", "assistant", "tool"]) + r"\r?\Z")
     roles: ClassVar[Mapping[str, str | None]] = {"assistant": None, "tool": "fabricated-result"}
 
 

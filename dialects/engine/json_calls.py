@@ -33,7 +33,10 @@ from dialects.events import Event
 _skip_space = skipping(r"\s*+")
 _FENCE = regex.compile(r"```\w{0,16}\s{0,16}(?=[\[{])")
 _FOLLOWING = regex.compile(r"\s{0,64},?\s{0,64}\{")
+_NAME = re.compile(r"[^\s<>{}\"'`]*\w[^\s<>{}\"'`]*")
+"""What a tool may be called; a placeholder like `...` or `<name>` is none."""
 ANOTHER = ","
+"""Stands for the marker behind an object where none stands, but another object."""
 
 __all__ = ["CallReader", "JsonTagScanner"]
 
@@ -61,6 +64,7 @@ class CallReader(ArgumentReader):
         self._has_arguments = False
         self._arguments_done = False
         self._field = ""
+        self._fields: set[str] = set()
         self._field_start = 0
 
     # The outer object.
@@ -81,6 +85,10 @@ class CallReader(ArgumentReader):
         raw = self.tape.slice(self._key_start, self.tape.pos).rstrip(" \t\n\r")
         self.tape.i += 1
         self._field = decode_string(raw[1:-1]).value
+        field = ARGUMENT_KEYS[0] if self._field in ARGUMENT_KEYS else self._field
+        if field in self._fields:
+            self.note("duplicate-key")
+        self._fields.add(field)
         return self._value
 
     def _value(self) -> State | None:
@@ -177,6 +185,11 @@ class CallReader(ArgumentReader):
             self.note(name)
         return self._from_fields(fixed.value)
 
+    @property
+    def object_end(self) -> int:
+        """Where the call's object ends."""
+        return self.call_end
+
     def is_complete(self, end: int) -> bool:
         """Whether the text up to `end` is a complete object, even if it needs repair."""
         return self.status is DONE or repair(self.tape.slice(self.call_start, end)).complete
@@ -239,7 +252,7 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
         after_end = "|".join(map(re.escape, (*cls.special_tokens, cls.result_begin)))
         tags = (cls.call_begin, cls.call_end)
         cls.closers = cls.call_ends = (cls.call_end,)
-        cls.text_markers = MarkerSet([*tags, cls.result_begin, *cls.thinking_tags, *cls.special_tokens])
+        cls.text_markers = MarkerSet([*tags, cls.result_begin, cls.result_end, *cls.thinking_tags, *cls.special_tokens])
         cls.argument_ends = MarkerSet([*tags, cls.result_begin, *cls.special_tokens])
         cls.broken_ends = MarkerSet(tags)
         cls.string_ends = StringEnds(
@@ -282,6 +295,8 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
         return self.block
 
     def _named(self, name: str) -> str | None:
+        if not _NAME.fullmatch(name) and name not in (self.tools or ()):
+            return None
         self.name_call(name)
         return self.open_call.id if self.open_call.shown else None
 

@@ -95,9 +95,7 @@ class PlainTagScanner(Scanner):
     """Tokens that nobody writes as text: they are swallowed wherever they stand."""
 
     result_begin: ClassVar[str] = RESULT_BEGIN
-
-    turn_openers: ClassVar[tuple[str, ...]] = ()
-    """The special tokens that begin a turn's header."""
+    result_end: ClassVar[str] = RESULT_END
 
     turn_header_pattern: ClassVar["regex.Pattern[str]"]
     """Such a header, with the group `role`. Bounded in length."""
@@ -328,7 +326,7 @@ class PlainTagScanner(Scanner):
         if self.markdown.blank:
             self.pass_markup(marker)
             return self.outside
-        run = _closer_run(self.closers[self.closers.index(marker) :])
+        run = _closer_run(self.closers[self.closers.index(marker) :]) if marker in self.closers else None
         found = run.match(self.tape.text, self.tape.i, partial=not self.final) if run else None
         if found is None:
             return self._mention(marker)
@@ -347,7 +345,7 @@ class PlainTagScanner(Scanner):
             return self._begin_call_here()
         if not self.final:
             return None
-        if not (self.truncated or self.markdown.blank or start.group().strip()):
+        if not (self.truncated or self.markdown.blank):
             return self._mention(self.call_begin)
         self.begin_call()
         tape.i = len(tape.text)

@@ -40,6 +40,10 @@ from dialects.messages import Tool, read_tools
 
 _skip_space = skipping(r"\s*+")
 _NO_LIMIT = sys.maxsize
+_LAYOUT = 16
+"""How much white space may stand between a brace and the marker behind it."""
+_NEAR = 400
+"""How far behind what may be the end of broken arguments another may show that it was not."""
 _WORD = re.compile(r"\w")
 
 __all__ = ["MAX_CALL_CHARS", "MAX_HELD_CHARS", "ArgumentScanner", "Call", "Scanner", "State", "UnknownTools"]
@@ -75,6 +79,9 @@ class Scanner:
 
     thinking_tags: ClassVar[tuple[str, ...]] = ()
     """Those of them that are text like any other with `parse_thinking=False`."""
+
+    turn_openers: ClassVar[tuple[str, ...]] = ()
+    """The special tokens that begin a turn's header."""
 
     tape: Tape
     events: list[Event]
@@ -217,7 +224,8 @@ class Scanner:
         self._after_markup = True
         if self.call is None:
             self.events = []
-            self.tape.seek(self.tape.end)
+            if not self.tape.text.startswith(self.turn_openers, self.tape.i):
+                self.tape.seek(self.tape.end)
         else:
             opened = self.call.id
             self.events = [e for e in self.events if isinstance(e, ToolStart | ToolArgDelta) and e.id == opened]
@@ -400,7 +408,9 @@ class Scanner:
         elif self.unknown_tools == "drop":
             self.drop_call("unknown-tool")
         else:
-            self.events.append(Text(self._close_call()))
+            raw = self.tape.slice(call.start, self.tape.pos)
+            self._forget_call()
+            self.say(raw)
 
     def write_arguments(self, arguments: Arguments) -> Arguments:
         """Arguments that are known all at once: their events."""
@@ -480,6 +490,8 @@ class ArgumentScanner(Scanner):
         self.reader = ArgumentReader(Tape())
         self._ahead: ArgumentReader | None = None
         """Reads ahead of `reader` in silence, behind a marker that may be the real end."""
+        self._skipped_last = ""
+        """The last character of what was skipped of a call that is too large."""
         self._candidate = 0
         """Where that marker stands."""
         self._taken_back = 0
@@ -598,12 +610,19 @@ class ArgumentScanner(Scanner):
         return marker
 
     def _end_of_broken(self) -> str | None:
-        """Two call ends without a call between them cannot both be real: the last of them is."""
+        """A call end behind a closing brace is real. Of two others near each other, without a call between them, only
+        the last can be."""
         tape = self.tape
         while True:
             index, marker = self.broken_ends.find(tape.text, tape.i, final=self.final)
             tape.i = index
+            if self._maybe_end is not None and tape.pos - self._maybe_end[0] > _NEAR:
+                position, marker = self._maybe_end
+                tape.seek(position)
+                return marker
             if marker in self.call_ends:
+                if tape.slice(max(self.open_call.start, tape.pos - _LAYOUT), tape.pos).rstrip().endswith("}"):
+                    return marker
                 real = self.string_ends.real(tape.text, index, final=self.final)
                 if real is None or real:
                     return marker if real else None
@@ -626,8 +645,8 @@ class ArgumentScanner(Scanner):
             tape.i = len(tape.text)
             self.drop_call("unfinished")
             return self.after_call()
-        if self.reader.status is DONE and _WORD.search(tape.slice(self.reader.end, end)):
-            end = self.reader.end
+        if self.reader.status is DONE and _WORD.search(tape.slice(self.reader.object_end, end)):
+            end = self.reader.object_end
             tape.seek(end)
         else:
             tape.i = len(tape.text)
@@ -638,19 +657,23 @@ class ArgumentScanner(Scanner):
 
     def after_too_large(self) -> State:
         """Skip to the end of the call."""
+        self._skipped_last = ""
         return self._skip
 
     def _skip(self) -> State | None:
         tape = self.tape
-        index, marker = self.broken_ends.find(tape.text, tape.i, final=self.final)
+        start = tape.i
+        index, marker = self.broken_ends.find(tape.text, start, final=self.final)
         tape.i = index
+        self._skipped_last = tape.text[start:index].rstrip()[-1:] or self._skipped_last
         if marker is None:
             return None
         if marker in self.call_ends:
-            real = self.string_ends.real(tape.text, index, final=self.final)
+            real = self._skipped_last == "}" or self.string_ends.real(tape.text, index, final=self.final)
             if real is None:
                 return None
             tape.i += len(marker)
             if not real:
+                self._skipped_last = ""
                 return self._skip
         return self.after_call()
