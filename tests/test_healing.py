@@ -266,3 +266,8 @@ def test_how_any_text_is_cut_does_not_matter(text: str, seed: int, pattern: str)
     check_order(whole)
     check_arguments(whole)
     assert events_of(pieces, pattern, tools=TOOLS) == whole
+
+
+def test_newlines_before_thinking_that_a_call_cuts_short_are_no_text() -> None:
+    section = get_dialect("kimi").render_assistant_tool_calls([CALL])
+    assert heal(f"\n\n<think>{section}", "auto") == ("", "")

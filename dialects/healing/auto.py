@@ -20,6 +20,7 @@ from dialects.engine.markdown import FenceClose, SpanClose
 from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import THINK_BEGIN, PlainTagScanner
 from dialects.engine.scanner import Scanner, State
+from dialects.events import Event
 from dialects.factory import all_dialects, get_dialect
 from dialects.healing.thinking import ThinkingScanner
 
@@ -85,6 +86,11 @@ class AutoScanner(ThinkingScanner):
         """Text or thinking."""
         self._is_first = False
         super().say(text)
+
+    def _plain_text(self, chunk: str) -> list[Event] | None:
+        events = super()._plain_text(chunk)
+        self._is_first = self._is_first and not (events or self._text_newlines)
+        return events
 
     def _read_generation_prompt(self) -> None:
         super()._read_generation_prompt()
