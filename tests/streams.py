@@ -1,4 +1,4 @@
-"""What the tests share: hypothesis strategies that build streams for any dialect, and the helpers that read them.
+"""What the tests share: hypothesis strategies that build streams for any dialect, and the functions that read them.
 
 Everything here works from a dialect's own renderer and its `control_tokens`, so a new dialect is under every test the
 moment it stands in the factory's table. Two kinds of streams are built:
