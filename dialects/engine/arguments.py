@@ -265,6 +265,9 @@ class ArgumentReader:
             return Arguments({}, "{}", tuple(self.repairs), too_deep=True)
         if self.status is DONE and not self.tape.slice(self.end, end).strip():
             self._confirm_end()
+        elif self.status is not BROKEN and self._state == self._string and not (self._in_key or self._skipping):
+            self.note("missing-closer")
+            self._write_rest({})
         else:
             fixed = repair(self.tape.slice(self.start, end))
             if fixed.value is None:

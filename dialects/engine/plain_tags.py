@@ -7,6 +7,7 @@ silence (a `ReadAhead` says when the answer is known), and then goes back to the
 """
 
 import re
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cache
 from typing import ClassVar, Protocol
@@ -108,9 +109,9 @@ class PlainTagScanner(Scanner):
 
     thinking_tags = (THINK_BEGIN, THINK_END)
 
+    @abstractmethod
     def enter_call(self) -> State:
         """The state behind a call's opener; a call is open."""
-        raise NotImplementedError
 
     def think_end(self) -> ThinkEnd:
         """Finds the end of the thinking behind a call's opener in it."""

@@ -16,6 +16,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import json_repair
@@ -233,21 +234,19 @@ HEX = "[0-9a-fA-F]"
 LOW_SURROGATE = rf"\\u[dD][c-fC-F]{HEX}{{2}}"
 HIGH_SURROGATE = rf"\\u[dD][89abAB]{HEX}{{2}}"
 REGULAR_ESCAPE = rf'\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F]){HEX}{{4}})|{HIGH_SURROGATE}{LOW_SURROGATE}'
-_IRREGULAR = re.compile(
-    rf"(?P<good>(?:{REGULAR_ESCAPE})++)"
-    rf"|(?P<surrogate>{HIGH_SURROGATE}|{LOW_SURROGATE}|[\ud800-\udfff])"
-    r"|(?P<apostrophe>\\')|(?P<backslash>\\)|(?P<quote>\"++)|(?P<control>[\x00-\x1f]++)"
-)
 _PYTHON_ESCAPE = re.compile(rf"(?:{REGULAR_ESCAPE})++|\\x({HEX}{{2}})|\\U00(0{HEX}{{5}}|10{HEX}{{4}})")
-_NEVER_RAW = re.compile("[\x00-\x1f\ud800-\udfff]")
-_NAMES = {
-    "surrogate": "lone-surrogate",
-    "apostrophe": "invalid-escape",
-    "backslash": "invalid-escape",
-    "quote": "unescaped-quote",
-    "control": "control-character",
+_LONE_SURROGATE = re.compile(
+    rf"[\ud800-\udfff]|{HIGH_SURROGATE}(?!{LOW_SURROGATE})|(?<!\\u[dD][89abAB]{HEX}{HEX}){LOW_SURROGATE}"
+)
+_INVALID_ESCAPE = re.compile(rf'\\(?!["/bfnrt]|u{HEX}{{4}})')
+_FAULTS = {
+    "lone-surrogate": _LONE_SURROGATE,
+    "invalid-escape": _INVALID_ESCAPE,
+    "unescaped-quote": re.compile(r'(?<!\\)"'),
+    "control-character": re.compile(r"[\x00-\x1f]"),
 }
-_REPLACEMENTS = {"surrogate": "\ufffd", "apostrophe": "'", "backslash": r"\\"}
+"""What JSON does not allow in a string in which no backslash is escaped."""
+_CONTROLS = {code: json.dumps(chr(code))[1:-1] for code in range(0x20)}
 
 
 class Decoded(NamedTuple):
@@ -259,32 +258,41 @@ class Decoded(NamedTuple):
 
 
 def decode_string(body: str) -> Decoded:
-    """The meaning of what stands between a string's quotes; whatever JSON does not allow there is literal."""
+    """The meaning of what stands between a string's quotes; whatever JSON does not allow there is literal.
+
+    Each kind of fault is mended in one pass over the text, and named in the order in which the kinds first stand there.
+    """
     try:
         value, end = scanstring(body + '"', 0)
         if end > len(body) and not _SURROGATE.search(value):
             return Decoded(value, body, ())
     except ValueError:
         pass
-    names: dict[str, None] = {}
-    if "\\" not in body and '"' in body:
-        names["unescaped-quote"] = None
-        escaped = body.replace('"', r"\"")
-        if not _NEVER_RAW.search(body):
-            return Decoded(body, escaped, tuple(names))
-        body = escaped
+    escaped_backslash, escaped_quote = _two_characters_not_in(body)
+    text = body.replace(r"\\", escaped_backslash)
+    may_hold_surrogates = r"\ud" in text or r"\uD" in text or not text.isascii()
+    places = [
+        (found.start(), name)
+        for name, fault in _FAULTS.items()
+        if (may_hold_surrogates or fault is not _LONE_SURROGATE) and (found := fault.search(text))
+    ]
+    names = tuple(name for _, name in sorted(places))
+    if "lone-surrogate" in names:
+        text = _LONE_SURROGATE.sub("\ufffd", text)
+    if "invalid-escape" in names:
+        text = _INVALID_ESCAPE.sub(escaped_backslash, text.replace(r"\'", "'"))
+    if "unescaped-quote" in names:
+        text = text.replace(r"\"", escaped_quote).replace('"', r"\"").replace(escaped_quote, r"\"")
+    if "control-character" in names:
+        text = text.translate(_CONTROLS)
+    text = text.replace(escaped_backslash, r"\\")
+    return Decoded(scanstring(text + '"', 0)[0], text, names)
 
-    def replace(match: re.Match[str]) -> str:
-        kind = match.lastgroup or ""
-        if kind == "good":
-            return match.group()
-        names[_NAMES[kind]] = None
-        if kind == "control":
-            return json.dumps(match.group())[1:-1]
-        return _REPLACEMENTS[kind] if kind != "quote" else match.group().replace('"', '\\"')
 
-    text = _IRREGULAR.sub(replace, body)
-    return Decoded(scanstring(text + '"', 0)[0], text, tuple(names))
+def _two_characters_not_in(text: str) -> tuple[str, str]:
+    """Stand-ins for what must be told from its like while that is replaced."""
+    absent = (chr(code) for code in chain(range(0x7F, 0xD800), range(0xE000, 0x110000)) if chr(code) not in text)
+    return next(absent), next(absent)
 
 
 def _without_python_escapes(body: str) -> str:
@@ -332,7 +340,9 @@ _AFTER_ELEMENT = (
 
 def _string_bodies(quote: str) -> dict[str, re.Pattern[str]]:
     def body(closing: str) -> re.Pattern[str]:
-        return re.compile(rf"(?:[^{quote}\\]++|\\.|{quote}(?!{_MAY_CLOSE}{closing}))*+", re.DOTALL)
+        return re.compile(
+            rf"(?:[^{quote}\\]++|\\.|(?:{quote}(?={quote * 3}))++|{quote}(?!{_MAY_CLOSE}{closing}))*+", re.DOTALL
+        )
 
     return {
         "key": re.compile(rf"(?:[^{quote}\\]++|\\.)*+", re.DOTALL),

@@ -9,6 +9,7 @@ arguments that are JSON), writes its states, and uses the methods below to say w
 import re
 import secrets
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
@@ -68,7 +69,7 @@ class Call:
         """Whether its `ToolStart` is out, and its arguments may follow."""
 
 
-class Scanner:
+class Scanner(ABC):
     """Reads one dialect; `create_inband_scanner` describes the options.
 
     A subclass writes the states, of which `outside` is the first, and says which markers stand in text.
@@ -246,12 +247,13 @@ class Scanner:
                 return
 
     def after_too_large(self) -> State:
-        """The state that skips the rest of a call which exceeded `max_call_chars`."""
-        raise NotImplementedError
+        """The state that skips the rest of a call which exceeded `max_call_chars`; where none is written, the rest is
+        text."""
+        return self.outside
 
+    @abstractmethod
     def outside(self) -> "State | None":
         """The state in which text stands."""
-        raise NotImplementedError
 
     def _find_short_ways(self) -> None:
         """Prepare the short ways for the chunks that will probably follow."""
@@ -345,7 +347,8 @@ class Scanner:
         self._newlines = 0
 
     def end_text(self) -> None:
-        """The stream is over: what was held of its text leaves."""
+        """The stream is over: what was held of its text leaves. Here only newlines behind markup are held; they go."""
+        self._newlines = 0
 
     def begin_thinking(self) -> None:
         """A tag that opens thinking was read; the events come with its first character."""
@@ -500,9 +503,9 @@ class ArgumentScanner(Scanner):
         """A call's end marker within broken arguments, and its position: real if no other follows before a call."""
         super()._reset()
 
+    @abstractmethod
     def after_call(self) -> State:
         """The state that follows a call."""
-        raise NotImplementedError
 
     def _forget_call(self) -> None:
         super()._forget_call()

@@ -106,6 +106,10 @@ class ThinkingScanner(PlainTagScanner):
     def _plain_text(self, chunk: str) -> list[Event] | None:
         return None if self._mentioned else super()._plain_text(chunk)
 
+    def enter_call(self) -> State:
+        """There are no calls here: no marker of one is looked for."""
+        return self.outside
+
     # States.
 
     def outside(self) -> State | None:
