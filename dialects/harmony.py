@@ -25,13 +25,14 @@ from collections.abc import Sequence
 
 import regex
 
+from dialects.engine.argument_scanner import ArgumentScanner
 from dialects.engine.arguments import StringEnds, skipping
 from dialects.engine.coercion import is_text_only
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.markers import MarkerSet
 from dialects.engine.raw_argument import RawArgument
 from dialects.engine.rendering import compact_json
-from dialects.engine.scanner import ArgumentScanner, State
+from dialects.engine.scanner import State
 from dialects.messages import Message, ToolCall, ToolResult
 
 __all__ = ["HARMONY", "Harmony", "HarmonyScanner"]

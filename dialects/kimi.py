@@ -20,12 +20,13 @@ from typing import Any
 
 import regex
 
+from dialects.engine.argument_scanner import ArgumentScanner
 from dialects.engine.arguments import Arguments, StringEnds
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.markers import MarkerSet
 from dialects.engine.rendering import compact_json
 from dialects.engine.repair import dump
-from dialects.engine.scanner import ArgumentScanner, State
+from dialects.engine.scanner import State
 from dialects.messages import Tool, ToolCall, ToolResult
 
 __all__ = ["KIMI", "Kimi", "KimiScanner"]
@@ -41,16 +42,7 @@ THINK_BEGIN, THINK_END = "<think>", "</think>"
 TURN_TOKENS = (*TURN_OPENERS, TURN_MIDDLE, TURN_END)
 CALL_MARKERS = (*SECTION_BEGINS, *SECTION_ENDS, CALL_BEGIN, CALL_END)
 MEDIA_TOKENS = ("<|media_begin|>", "<|media_content|>", "<|media_pad|>", "<|media_end|>")
-CONTROL_TOKENS = (
-    *TURN_TOKENS,
-    *CALL_MARKERS,
-    ARGUMENTS_BEGIN,
-    THINK_BEGIN,
-    THINK_END,
-    *MEDIA_TOKENS,
-    "[BOS]",
-    "[EOS]",
-)
+CONTROL_TOKENS = (*TURN_TOKENS, *CALL_MARKERS, ARGUMENTS_BEGIN, THINK_BEGIN, THINK_END, *MEDIA_TOKENS, "[BOS]", "[EOS]")
 
 HEADER_ENDS = MarkerSet([ARGUMENTS_BEGIN, "{", *CALL_MARKERS, *TURN_TOKENS])
 TURN_HEADER = regex.compile(r"<\|im_(?P<role>system|user|assistant)\|>[^<\n]{0,64}<\|im_middle\|>")

@@ -11,6 +11,7 @@ from typing import Any
 
 import regex
 
+from dialects.engine.argument_scanner import ArgumentScanner
 from dialects.engine.arguments import (
     BROKEN,
     DONE,
@@ -25,7 +26,6 @@ from dialects.engine.arguments import (
 from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import PlainTagScanner
 from dialects.engine.repair import decode_string, dump, repair
-from dialects.engine.scanner import ArgumentScanner
 from dialects.engine.scanner import State as ScannerState
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event

@@ -2,11 +2,10 @@
 
 A scanner's states are methods. Each consumes from the tape and returns the next state, or None for "more input"; `feed`
 runs states until one waits, so a stream may be cut anywhere. At the end of the stream `flush` runs them once more with
-`final` set, when nothing need be held back any longer. A dialect subclasses `Scanner` (or `ArgumentScanner`, for
-arguments that are JSON), writes its states, and uses the methods below to say what it found.
+`final` set, when nothing need be held back any longer. A dialect subclasses `Scanner` (or `ArgumentScanner`, in a
+file of its own, for arguments that are JSON), writes its states, and uses the methods below to say what it found.
 """
 
-import re
 import secrets
 import sys
 from abc import ABC, abstractmethod
@@ -14,12 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from dialects.engine.arguments import (
-    CANDIDATE,
-    DONE,
-    GOING,
-    ArgumentReader,
     Arguments,
-    StringEnds,
     argument_events,
     skipping,
 )
@@ -41,13 +35,8 @@ from dialects.messages import Tool, read_tools
 
 _skip_space = skipping(r"\s*+")
 _NO_LIMIT = sys.maxsize
-_LAYOUT = 16
-"""How much white space may stand between a brace and the marker behind it."""
-_NEAR = 400
-"""How far behind what may be the end of broken arguments another may show that it was not."""
-_WORD = re.compile(r"\w")
 
-__all__ = ["MAX_CALL_CHARS", "MAX_HELD_CHARS", "ArgumentScanner", "Call", "Scanner", "State", "UnknownTools"]
+__all__ = ["MAX_CALL_CHARS", "MAX_HELD_CHARS", "Call", "Scanner", "State", "UnknownTools"]
 
 MAX_CALL_CHARS: Final = 16_000_000
 MAX_HELD_CHARS: Final = 4_000_000
@@ -461,222 +450,3 @@ class Scanner(ABC):
 
 def _mint_id() -> str:
     return f"call_{secrets.token_hex(12)}"
-
-
-class ArgumentScanner(Scanner):
-    """A scanner of calls whose arguments are a JSON object that ends at a marker.
-
-    A marker inside a string of that object is literal, but for one that `string_ends` takes for possibly real: then the
-    JSON is read ahead in silence. If it closes well-formed, the marker was literal; at the first character that JSON
-    refuses, or at the end of the stream, it was real, and the cursor goes back to it. Once the JSON is broken, only the
-    `broken_ends` may end it.
-    """
-
-    call_ends: ClassVar[tuple[str, ...]]
-    """The markers that end one call."""
-
-    call_end_stops: ClassVar[bool] = False
-    """Whether that marker is a stop token, so that the end of the stream is as good."""
-
-    argument_ends: ClassVar[MarkerSet]
-    """All markers that may stand behind complete arguments."""
-
-    broken_ends: ClassVar[MarkerSet]
-    """The markers that may end broken arguments: those of calls and of their section."""
-
-    string_ends: ClassVar[StringEnds]
-
-    reader: ArgumentReader
-    """That of the call's arguments; before the first call one that reads nothing."""
-
-    def _reset(self) -> None:
-        self.reader = ArgumentReader(Tape())
-        self._ahead: ArgumentReader | None = None
-        """Reads ahead of `reader` in silence, behind a marker that may be the real end."""
-        self._skipped_last = ""
-        """The last character of what was skipped of a call that is too large."""
-        self._candidate = 0
-        """Where that marker stands."""
-        self._taken_back = 0
-        """How many characters have been read ahead so far."""
-        self._maybe_end: tuple[int, str] | None = None
-        """A call's end marker within broken arguments, and its position: real if no other follows before a call."""
-        super()._reset()
-
-    @abstractmethod
-    def after_call(self) -> State:
-        """The state that follows a call."""
-
-    def _forget_call(self) -> None:
-        super()._forget_call()
-        if self._ahead is not None:
-            self._ahead.release()
-            self._ahead = None
-        self.reader.release()
-
-    def begin_arguments(self) -> None:
-        """The arguments of the open call begin at the cursor."""
-        call = self.open_call
-        self.reader = ArgumentReader(self.tape, self.string_ends, call_id=call.id, name=call.name or "")
-        self._ahead = None
-        self._maybe_end = None
-
-    def args(self) -> State | None:
-        """The arguments, up to the marker that ends them, and that marker if it is the call's own."""
-        marker = self._read_arguments()
-        if marker is None:
-            return None
-        if not marker:
-            return self._stream_ended()
-        return self.end_at(marker)
-
-    def end_at(self, marker: str) -> State:
-        """The arguments end at the marker at the cursor."""
-        end = self.tape.pos
-        if marker in self.call_ends:
-            self.tape.i += len(marker)
-        else:
-            self.open_call.repairs.append("missing-call-end")
-        self.end_call(self.finish_arguments(end))
-        return self.after_call()
-
-    def finish_arguments(self, end: int) -> Arguments:
-        """The open call's arguments, which end at position `end`."""
-        return self.reader.finish(end, self._argument_sink())
-
-    def _find_short_ways(self) -> None:
-        super()._find_short_ways()
-        if self.call is not None and self.state == self.args and self._ahead is None and self.reader.in_run:
-            self.tape.feed("")
-            self.reader.run_limit = self._limit
-            self._quick = self.reader.read_run
-
-    @property
-    def released(self) -> int:
-        """Up to which position everything is out."""
-        if self.call is not None and self.state == self.args and self.call.shown:
-            return self.reader.out
-        return super().released
-
-    def _argument_sink(self) -> list[Event] | None:
-        return self.events if self.open_call.shown else None
-
-    def _read_arguments(self) -> str | None:
-        """The marker before which the arguments end; empty: the end of the stream; None: more input."""
-        while True:
-            if self._ahead is None:
-                status = self.reader.read(self._argument_sink(), final=self.final)
-                if status is not CANDIDATE:
-                    break
-                self._candidate = self.tape.pos
-                if self._taken_back > 4 * self._candidate + 100_000:
-                    return self._marker_at_cursor()
-                self._ahead = self.reader.ahead()
-            real = self._read_ahead()
-            if real is None:
-                return None
-            if real:
-                return "" if self.truncated else self._marker_at_cursor()
-        if status is GOING:
-            return "" if self.final else None
-        if status is DONE:
-            return self._end_of_complete()
-        return self._end_of_broken()
-
-    def _read_ahead(self) -> bool | None:
-        """Whether the candidate is real; None while that is open. Once it is known the cursor is back at it."""
-        assert self._ahead is not None
-        tape = self.tape
-        status = self._ahead.read(None, final=self.final)
-        read = tape.pos - self._candidate
-        too_far = read > self.max_held_chars
-        if status is GOING and not self.final and not too_far:
-            return None
-        self._taken_back += read
-        self.reader.literal_until = self._candidate + self.max_held_chars if too_far else tape.pos
-        self._ahead.release()
-        self._ahead = None
-        tape.seek(self._candidate)
-        return not too_far and status is not DONE
-
-    def _marker_at_cursor(self) -> str:
-        _, marker = self.argument_ends.find(self.tape.text, self.tape.i, final=True)
-        assert marker is not None
-        return marker
-
-    def _end_of_complete(self) -> str | None:
-        tape = self.tape
-        index, marker = self.argument_ends.find(tape.text, tape.i, final=False)
-        tape.i = index
-        if marker is None and self.final:
-            return ""
-        return marker
-
-    def _end_of_broken(self) -> str | None:
-        """A call end behind a closing brace is real. Of two others near each other, without a call between them, only
-        the last can be."""
-        tape = self.tape
-        while True:
-            index, marker = self.broken_ends.find(tape.text, tape.i, final=self.final)
-            tape.i = index
-            if self._maybe_end is not None and tape.pos - self._maybe_end[0] > _NEAR:
-                position, marker = self._maybe_end
-                tape.seek(position)
-                return marker
-            if marker in self.call_ends:
-                if tape.slice(max(self.open_call.start, tape.pos - _LAYOUT), tape.pos).rstrip().endswith("}"):
-                    return marker
-                real = self.string_ends.real(tape.text, index, final=self.final)
-                if real is None or real:
-                    return marker if real else None
-                self._maybe_end = (tape.pos, marker)
-                tape.i += len(marker)
-            elif marker is None and not self.final:
-                return None
-            elif self._maybe_end is not None:
-                position, marker = self._maybe_end
-                tape.seek(position)
-                return marker
-            else:
-                return marker or ""
-
-    def _stream_ended(self) -> State:
-        """The stream ends inside the call: it counts if only its closing markers are missing."""
-        tape = self.tape
-        end = tape.pos
-        if self.truncated or not self.reader.is_complete(end):
-            tape.i = len(tape.text)
-            self.drop_call("unfinished")
-            return self.after_call()
-        if self.reader.status is DONE and _WORD.search(tape.slice(self.reader.object_end, end)):
-            end = self.reader.object_end
-            tape.seek(end)
-        else:
-            tape.i = len(tape.text)
-        if not self.call_end_stops:
-            self.open_call.repairs.append("missing-call-end")
-        self.end_call(self.finish_arguments(end))
-        return self.after_call()
-
-    def after_too_large(self) -> State:
-        """Skip to the end of the call."""
-        self._skipped_last = ""
-        return self._skip
-
-    def _skip(self) -> State | None:
-        tape = self.tape
-        start = tape.i
-        index, marker = self.broken_ends.find(tape.text, start, final=self.final)
-        tape.i = index
-        self._skipped_last = tape.text[start:index].rstrip()[-1:] or self._skipped_last
-        if marker is None:
-            return None
-        if marker in self.call_ends:
-            real = self._skipped_last == "}" or self.string_ends.real(tape.text, index, final=self.final)
-            if real is None:
-                return None
-            tape.i += len(marker)
-            if not real:
-                self._skipped_last = ""
-                return self._skip
-        return self.after_call()
