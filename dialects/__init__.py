@@ -1,5 +1,6 @@
 """Reads the tool calls, thinking and text that language models write in-band, and writes them back into prompts."""
 
+from dialects.conversion import Conversion, convert, read_transcript
 from dialects.detection import Match, dialect_for_model
 from dialects.events import (
     Event,
@@ -20,6 +21,7 @@ from dialects.reading import ScanResult, aiter_events, iter_events, scan
 from dialects.transcript import encode_history, render_tool_prompt, render_transcript, templates
 
 __all__ = [
+    "Conversion",
     "Event",
     "Match",
     "Message",
@@ -40,6 +42,7 @@ __all__ = [
     "ToolStart",
     "UnknownDialectError",
     "aiter_events",
+    "convert",
     "create_inband_scanner",
     "dialect_for_model",
     "dialect_names",
@@ -47,6 +50,7 @@ __all__ = [
     "event_to_json",
     "get_dialect",
     "iter_events",
+    "read_transcript",
     "render_tool_prompt",
     "render_transcript",
     "scan",

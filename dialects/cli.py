@@ -1,4 +1,4 @@
-"""The `dialects` command: scan a stream, render a conversation, print a guide, find a dialect, show a demo.
+"""The `dialects` command: scan a stream, render a conversation or convert one, print a guide, find a dialect, and more.
 
 `scan` reads bytes as they arrive and writes events as they come out, for a person (`terminal.py`) or as JSON Lines.
 Results go to standard output, everything about the run to standard error. Exit codes: 0; 1 where `scan --check` saw a
@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NoReturn, TextIO
 
 from dialects import demo
 from dialects.bytestream import Utf8Text, recut
+from dialects.conversion import convert
 from dialects.detection import dialect_for_model
 from dialects.engine.dialect import Dialect
 from dialects.events import Event, event_to_json
@@ -108,6 +109,18 @@ def _render(options: argparse.Namespace) -> int:
             messages, options.dialect, tools=tools, add_generation_prompt=options.add_generation_prompt
         )
     _print_exactly(transcript)
+    return OK
+
+
+def _convert(options: argparse.Namespace) -> int:
+    tools = _tools(options)
+    with _input(options.file) as source:
+        text = "".join(Utf8Text(source))
+    with _as_usage_errors():
+        converted = convert(text, options.source, options.target, tools=tools)
+    _print_exactly(converted.text)
+    for line in converted.lost:
+        print(f"lost: {line}", file=sys.stderr)
     return OK
 
 
@@ -299,6 +312,12 @@ def _parser() -> argparse.ArgumentParser:
     render.add_argument(
         "--add-generation-prompt", "--generation-prompt", action="store_true", help="end where the model is to go on"
     )
+
+    convert_ = command("convert", _convert, "write a transcript, or one turn of a model, in another dialect")
+    convert_.add_argument("file", nargs="?", default="-", metavar="FILE", help="the text; standard input without it")
+    convert_.add_argument("--from", dest="source", required=True, metavar="NAME", help="the dialect it is in")
+    convert_.add_argument("--to", dest="target", required=True, metavar="NAME", help="the dialect it is wanted in")
+    tools_file(convert_)
 
     prompt = command("prompt", _prompt, "print the guide that tells a model how to write a dialect")
     prompt.add_argument("dialect", metavar="DIALECT")
