@@ -3,6 +3,9 @@
 One call leaves at a time. A header says its index, id, type and whole name; after it only pieces of its arguments
 follow; the next call waits until it is complete. What a strict client would not take is put right on the way: ids that
 are missing, twice there or too long, indexes with gaps, arguments that are no text, or none at all.
+
+Native calls of type `custom` have an `input`, which is text of any kind, where the others have `arguments`. Where it
+ends is known when the next call begins, or the turn is over.
 """
 
 import json
@@ -13,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 from dialects.engine.repair import dump
 from dialects.events import ToolArgDelta, ToolDropped, ToolEnd, ToolStart
 from dialects.factory import all_dialects
+from dialects.healing.counts import Counts
 from dialects.healing.json_end import JsonEnd
 from dialects.healing.names import has_markup
 
@@ -23,7 +27,11 @@ Delta: TypeAlias = dict[str, Any]
 NameHealer: TypeAlias = Callable[[str], tuple[str, str | None]]
 
 MAX_ID_CHARS = 64
-_KNOWN = ("index", "id", "type", "function")
+MAX_WAITING_CALLS = 256
+MAX_WAITING_CHARS = 16_000_000
+"""So many healed calls, and characters of their arguments, may wait for the end of the turn; then they leave."""
+CUSTOM = "custom"
+_KNOWN = ("index", "id", "type", "function", CUSTOM)
 
 
 class TurnCall:
@@ -35,8 +43,12 @@ class TurnCall:
         self.native = native
         self.extra: dict[str, Any] = {}
         """Unknown fields of its entry, and under `function` of its function."""
+        self.kind = "function"
+        """Its type, which is also the name of the object that holds its name and its arguments."""
         self.pieces: list[str] = []
         """All pieces of its arguments."""
+        self.size = 0
+        """How many characters they have."""
         self.sent = 0
         """How many of them have left."""
         self.index: int | None = None
@@ -53,7 +65,19 @@ class TurnCall:
         """The next piece of its arguments."""
         if piece:
             self.pieces.append(piece)
-            self.json_end.feed(piece)
+            self.size += len(piece)
+            if not self.is_custom:
+                self.json_end.feed(piece)
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether its arguments are text of any kind."""
+        return self.kind == CUSTOM
+
+    @property
+    def field(self) -> str:
+        """What its arguments are called."""
+        return "input" if self.is_custom else "arguments"
 
     @property
     def arguments(self) -> str:
@@ -63,6 +87,8 @@ class TurnCall:
     @property
     def has_arguments(self) -> bool:
         """Whether they have begun, and are not `null`."""
+        if self.is_custom:
+            return True
         return not "null".startswith(self.arguments.strip()) if len(self.pieces) < 8 else True
 
     @property
@@ -70,14 +96,21 @@ class TurnCall:
         """Whether its header may leave."""
         return self.over or (bool(self.name) and not self.held and (not self.native or self.has_arguments))
 
+    @property
+    def may_be_over(self) -> bool:
+        """Whether it is over if another one has begun."""
+        return self.native and (self.json_end.complete or (self.is_custom and bool(self.name)))
+
     def is_complete(self) -> bool:
         """Whether its arguments are whole."""
-        if self.json_end.complete or not self.native or not self.has_arguments:
+        if self.json_end.complete or self.is_custom or not self.native or not self.has_arguments:
             return True
         return _canonical(self.arguments) is not None
 
     def same_as(self, other: "TurnCall") -> bool:
         """Whether the two are equal in name and arguments."""
+        if self.kind != other.kind:
+            return False
         mine = _canonical(self.arguments)
         return self.name == other.name and mine is not None and mine == _canonical(other.arguments)
 
@@ -85,8 +118,9 @@ class TurnCall:
 class CallLine:
     """The calls of one choice. `native` and `healed` take what comes, `finish` ends it, `take` gives the deltas."""
 
-    def __init__(self, mode: Mode, heal_name: NameHealer) -> None:
+    def __init__(self, mode: Mode, heal_name: NameHealer, counts: Counts) -> None:
         self._mode = mode
+        self._counts = counts
         self._heal_name = heal_name
         self._line: list[TurnCall] = []
         """Those that have not left whole."""
@@ -106,19 +140,22 @@ class CallLine:
 
     def native(self, entry: Mapping[str, Any]) -> None:
         """An entry of `delta.tool_calls`, or of `message.tool_calls`."""
-        given = entry.get("function")
+        kind = CUSTOM if isinstance(entry.get(CUSTOM), Mapping) else "function"
+        given = entry.get(kind)
         function: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
         name = function.get("name") if isinstance(function.get("name"), str) else ""
         call = self._native_of(entry, name or "")
         if call.over:
             return
+        if not call.pieces and (kind == CUSTOM or entry.get("type") == CUSTOM):
+            call.kind = CUSTOM
         if name and name != call.name and not (call.name and call.pieces):
             call.name = name if name.startswith(call.name) else call.name + name
         call.extra.update({key: value for key, value in entry.items() if key not in _KNOWN and value is not None})
-        inner = {key: value for key, value in function.items() if key not in ("name", "arguments")}
+        inner = {key: value for key, value in function.items() if key not in ("name", call.field)}
         if inner:
             call.extra["function"] = {**call.extra.get("function", {}), **inner}
-        arguments = function.get("arguments")
+        arguments = function.get(call.field)
         call.add(arguments if isinstance(arguments, str) else "" if arguments is None else dump(arguments))
         call.held = call.held or has_markup(call.name) or any(call.name == sent.name for sent in self._streamed)
 
@@ -140,6 +177,7 @@ class CallLine:
                     self.completed = True
                 else:
                     self._healed.append(call)
+                    self._limit_waiting()
             case ToolDropped() if call is not None:
                 call.over = call.broken = True
                 del self._open[event.id]
@@ -154,9 +192,23 @@ class CallLine:
         for call in self._open.values():
             call.over = call.broken = True
         for call in self._healed:
-            if not any(native.same_as(call) and not native.broken for native in self._natives):
+            if any(native.same_as(call) and not native.broken for native in self._natives):
+                self._counts.dropped["native-copy"] += 1
+            else:
                 self._line.append(call)
         self._healed.clear()
+
+    def _limit_waiting(self) -> None:
+        """Too much waits for the end of the turn: let it leave. Native copies that come later are still left out."""
+        if len(self._healed) > MAX_WAITING_CALLS or self.held_chars > MAX_WAITING_CHARS:
+            self._line += self._healed
+            self._streamed += self._healed
+            self._healed.clear()
+
+    @property
+    def held_chars(self) -> int:
+        """How many characters of arguments wait."""
+        return sum(call.size for calls in (self._healed, self._line) for call in calls if call.index is None)
 
     @property
     def is_cut(self) -> bool:
@@ -175,7 +227,7 @@ class CallLine:
         deltas: list[Delta] = []
         while self._line:
             call = self._line[0]
-            if not call.over and call.native and call.json_end.complete and len(self._line) > 1:
+            if not call.over and call.may_be_over and len(self._line) > 1:
                 self._end_native(call, truncated=False)
                 continue
             if not call.is_ready:
@@ -196,7 +248,7 @@ class CallLine:
             piece = "{}"
         if piece and (call.has_arguments or call.over):
             call.sent = len(call.pieces)
-            deltas.append({"tool_calls": [{"index": call.index, "function": {"arguments": piece}}]})
+            deltas.append({"tool_calls": [{"index": call.index, call.kind: {call.field: piece}}]})
         if call.over and not call.broken and call.is_complete():
             self.completed = True
         return call.over
@@ -204,9 +256,10 @@ class CallLine:
     def _header(self, call: TurnCall) -> Delta:
         call.index = self._next_index
         self._next_index += 1
+        self._counts.calls += not call.native
         inner = call.extra.pop("function", {})
-        function = {"name": call.name, "arguments": "", **inner}
-        entry = {"index": call.index, "id": self._id_of(call), "type": "function", "function": function, **call.extra}
+        function = {"name": call.name, call.field: "", **inner}
+        entry = {"index": call.index, "id": self._id_of(call), "type": call.kind, call.kind: function, **call.extra}
         return {"tool_calls": [entry]}
 
     # Native calls.
@@ -234,7 +287,7 @@ class CallLine:
 
     def _end_native(self, call: TurnCall, *, truncated: bool) -> None:
         call.over = True
-        if has_markup(call.name):
+        if has_markup(call.name) and not call.is_custom:
             call.name, arguments = self._heal_name(call.name)
             if arguments is not None and _canonical(call.arguments) in ("{}", None):
                 call.pieces = [arguments]
@@ -243,6 +296,7 @@ class CallLine:
             if call.index is None and sent.over and call.same_as(sent):
                 self._streamed.remove(sent)
                 self._line.remove(call)
+                self._counts.dropped["native-copy"] += 1
                 break
 
     def _id_of(self, call: TurnCall) -> str:

@@ -18,6 +18,7 @@ import msgspec
 
 from dialects.healing.calls import Mode
 from dialects.healing.choice import REASONING_FIELDS, ChoiceHealer, Part, ReasoningField, Settings
+from dialects.healing.counts import Counts
 from dialects.healing.streams import AUTO
 from dialects.messages import Tool, read_tools
 
@@ -60,6 +61,8 @@ class ChatCompletionHealer:
             raise ValueError(
                 f"reasoning_field must be 'reasoning_content', 'reasoning' or 'both', not {reasoning_field!r}"
             )
+        self.counts = Counts()
+        """What was healed so far, over all streams and responses."""
         self._settings = Settings(
             pattern=pattern,
             tools=read_tools(tools),
@@ -68,6 +71,7 @@ class ChatCompletionHealer:
             reasoning_fields=REASONING_FIELDS if reasoning_field == "both" else (reasoning_field,),
             generation_prompt=generation_prompt,
             scanner_options=scanner_options,
+            counts=self.counts,
         )
         self._settings.healer(generation_prompt)  # raises for what is no pattern and no option
         self._reset()
@@ -75,6 +79,8 @@ class ChatCompletionHealer:
     def _reset(self) -> None:
         self._choices: dict[int, ChoiceHealer] = {}
         self._envelope: dict[str, Any] = {}
+        self._left_over: dict[str, Any] = {}
+        """The fields of chunks that gave nothing to send: they leave with the next."""
         self._usage: Any = None
         self._has_usage = False
         """Whether the upstream's chunks have the key, be it null."""
@@ -92,11 +98,13 @@ class ChatCompletionHealer:
         out = self._usage_chunks
         self._usage_chunks = []
         self._envelope = {key: value for key, value in plain.items() if key not in ("choices", "usage")}
+        self._left_over |= self._envelope
         self._has_usage = self._has_usage or "usage" in plain
         self._usage = plain.get("usage") or self._usage
         for choice in choices:
             if isinstance(choice, Mapping):
-                index = choice.get("index") or 0
+                given = choice.get("index")
+                index = given if isinstance(given, int) else 0
                 if index not in self._choices:
                     self._choices[index] = ChoiceHealer(self._settings)
                 out += self._chunks(index, self._choices[index].feed(choice))
@@ -106,6 +114,15 @@ class ChatCompletionHealer:
         """The upstream is over: what is still to be sent. `truncated` says that it was cut off, so that a choice
         without a finish reason ends with `length`. The healer is as new afterwards."""
         out = self._finished(truncated=truncated) + self._usage_chunks
+        self._reset()
+        return out
+
+    def interrupt(self) -> list[Chunk]:
+        """The upstream failed: the text and reasoning that were held. Nothing that is open is completed, no call is
+        begun, no finish reason is given: what follows for the client is an error. The healer is as new afterwards."""
+        out: list[Chunk] = []
+        for index in sorted(self._choices):
+            out += self._chunks(index, self._choices[index].interrupt())
         self._reset()
         return out
 
@@ -121,6 +138,16 @@ class ChatCompletionHealer:
     def stopped(self) -> bool:
         """Whether every choice has begun to write what is not its turn, so that the upstream may be cancelled."""
         return bool(self._choices) and all(choice.stopped is not None for choice in self._choices.values())
+
+    @property
+    def choice_count(self) -> int:
+        """How many choices the stream has so far."""
+        return len(self._choices)
+
+    @property
+    def held_chars(self) -> int:
+        """How many characters are held back at the moment, over all choices."""
+        return sum(choice.held_chars for choice in self._choices.values())
 
     # Streams.
 
@@ -140,13 +167,12 @@ class ChatCompletionHealer:
         return self._with_usage(out)
 
     def _chunks(self, index: int, parts: list[Part]) -> list[Chunk]:
-        return [
-            {
-                **self._envelope,
-                "choices": [{"index": index, "delta": part.delta, **part.fields, "finish_reason": part.finish_reason}],
-            }
-            for part in parts
-        ]
+        chunks = []
+        for part in parts:
+            choice = {"index": index, "delta": part.delta, **part.fields, "finish_reason": part.finish_reason}
+            chunks.append({**self._left_over, **self._envelope, "choices": [choice]})
+            self._left_over = {}
+        return chunks
 
     def _with_usage(self, chunks: list[Chunk]) -> list[Chunk]:
         """Usage that came on a chunk with choices leaves on the last chunk that it gave, or on the next one."""
@@ -225,8 +251,9 @@ def _add(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
                 if entry["index"] == len(calls):
                     calls.append({name: part for name, part in entry.items() if name != "index"})
                     continue
-                function = calls[entry["index"]]["function"]
-                function["arguments"] += entry["function"]["arguments"]
+                call = calls[entry["index"]]
+                for field, piece in entry[call["type"]].items():
+                    call[call["type"]][field] += piece
         elif isinstance(value, str) and isinstance(whole.get(key), str) and key != "role":
             whole[key] += value
         elif value is not None or key not in whole:

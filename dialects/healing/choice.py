@@ -5,14 +5,16 @@ the dialect's tags are plain text, a call in reasoning is a draft, and stays the
 if the turn ends with it, the call is real. Until that is known it is held, with what follows it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from dialects.engine.scanner import MAX_HELD_CHARS
 from dialects.events import Event, Stopped, Text, ThinkingDelta, ToolArgDelta, ToolDropped, ToolEnd, ToolStart
 from dialects.factory import dialect_names
 from dialects.healing.calls import CallLine, Mode
+from dialects.healing.counts import Counts
 from dialects.healing.logprobs import Logprobs
 from dialects.healing.names import healed_name
 from dialects.healing.streams import AUTO, THINKING, StreamHealer
@@ -37,6 +39,12 @@ class Settings(msgspec.Struct, frozen=True):
     reasoning_fields: tuple[str, ...]
     generation_prompt: str
     scanner_options: dict[str, Any]
+    counts: Counts
+
+    @property
+    def max_held_chars(self) -> int:
+        """How much may be held until it is known what it is."""
+        return int(self.scanner_options.get("max_held_chars", MAX_HELD_CHARS))
 
     def healer(self, generation_prompt: str) -> StreamHealer:
         """A healer for one channel of one choice."""
@@ -66,7 +74,8 @@ class ChoiceHealer:
         """Whether reasoning that has left does not end with a newline."""
         self._draft: list[Event] | None = None
         """What the reasoning said from a call on that may be a draft."""
-        self._line = CallLine(settings.mode, self._name)
+        self._draft_chars = 0
+        self._line = CallLine(settings.mode, self._name, settings.counts)
         self._logprobs = Logprobs()
         self._role_sent = False
         self._parts: list[Part] = []
@@ -131,6 +140,31 @@ class ChoiceHealer:
         fields = {**self._pending, **self._finish_fields}
         return [*parts, Part({}, reason, fields)]
 
+    def interrupt(self) -> list[Part]:
+        """The upstream failed: text and reasoning that were held. No call is begun or completed, and there is no finish
+        reason. What comes after it is dropped."""
+        if self.done:
+            return []
+        self.done = True
+        for events, in_reasoning in self._cut_channels():
+            for event in events:
+                if isinstance(event, Text | ThinkingDelta):
+                    self._hear(event, in_reasoning=in_reasoning)
+        return self._taken()
+
+    def _cut_channels(self) -> Iterator[tuple[list[Event], bool]]:
+        if self._reasoning is not None:
+            yield [*(self._draft or ()), *self._reasoning.flush(truncated=True)], True
+        if self._content is not None:
+            yield self._content.flush(truncated=True), False
+
+    @property
+    def held_chars(self) -> int:
+        """How many characters are held back at the moment."""
+        channels = (self._reasoning, self._content)
+        scanned = sum(channel.held_chars for channel in channels if channel is not None)
+        return scanned + self._draft_chars + self._line.held_chars
+
     # What comes in.
 
     def _send_role(self, role: object, extra: dict[str, Any]) -> None:
@@ -166,10 +200,13 @@ class ChoiceHealer:
         assert self._reasoning is not None
         if self._draft is None and self._reasoning.has_plain_tags and isinstance(event, ToolStart):
             self._draft = []
-        if self._draft is not None:
-            self._draft.append(event)
-        else:
+        if self._draft is None:
             self._hear(event, in_reasoning=True)
+            return
+        self._draft.append(event)
+        self._draft_chars += _chars(event)
+        if self._draft_chars > self._settings.max_held_chars and not isinstance(event, ToolStart | ToolArgDelta):
+            self._end_draft(is_draft=True)
 
     def _end_reasoning(self, *, is_draft: bool, truncated: bool) -> None:
         """The reasoning is over; a call that is held was a draft, or was none."""
@@ -177,7 +214,11 @@ class ChoiceHealer:
             return
         for event in self._reasoning.flush(truncated=truncated):
             self._reason(event)
-        held, self._draft, self._reasoning = self._draft or (), None, None
+        self._reasoning = None
+        self._end_draft(is_draft=is_draft)
+
+    def _end_draft(self, *, is_draft: bool) -> None:
+        held, self._draft, self._draft_chars = self._draft or (), None, 0
         for event in held:
             if is_draft and isinstance(event, ToolEnd | ToolDropped):
                 self._think("\n" * self._has_thought + event.raw_block)
@@ -227,6 +268,8 @@ class ChoiceHealer:
                 if isinstance(event, ToolEnd | ToolDropped) and not in_reasoning:
                     self._logprobs.take(event.raw_block)
                 self._cut_call = self._cut_call or (isinstance(event, ToolDropped) and event.reason == "unfinished")
+                if isinstance(event, ToolEnd | ToolDropped):
+                    self._settings.counts.found(event, recovers=self._settings.recovers)
                 if self._settings.recovers:
                     self._line.healed(event)
                     self._take_calls()
@@ -260,3 +303,12 @@ class ChoiceHealer:
 def _joins(before: dict[str, Any], after: dict[str, Any]) -> bool:
     texts = {"content", *REASONING_FIELDS}
     return before.keys() == after.keys() and before.keys() <= texts and None not in before.values()
+
+
+def _chars(event: Event) -> int:
+    """How many characters of the stream an event holds."""
+    match event:
+        case Text(text) | ThinkingDelta(text) | ToolEnd(raw_block=text) | ToolDropped(raw_block=text):
+            return len(text)
+        case _:
+            return 0
