@@ -13,7 +13,7 @@ import msgspec
 
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.rendering import compact_json, without_surrogates
-from dialects.engine.scanner import Scanner
+from dialects.engine.scanner import InbandScanner
 from dialects.events import Event, Stopped, Text, ThinkingEnd, ToolDropped, ToolEnd
 from dialects.factory import create_inband_scanner, get_dialect
 from dialects.messages import Message, ToolCall, ToolLike, read_tools
@@ -79,7 +79,7 @@ class _Reader:
         self.lost: list[str] = []
 
     @cached_property
-    def _scanner(self) -> Scanner:
+    def _scanner(self) -> InbandScanner:
         return create_inband_scanner(self.dialect.name, tools=self.tools)
 
     def transcript(self, text: str) -> Iterator[Message]:

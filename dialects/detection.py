@@ -2,8 +2,7 @@
 
 import re
 
-import msgspec
-
+from dialects.auto import Match
 from dialects.factory import all_dialects
 
 __all__ = ["Match", "dialect_for_model"]
@@ -21,14 +20,6 @@ _NOT_READ_YET = {
 }
 """Families whose dialect this package does not have. An id that names one of them beside a family that it has (a
 distilled model) is not answered with the other's dialect, unless that one goes first."""
-
-
-class Match(msgspec.Struct, frozen=True):
-    """An answer. `name` is None where nothing fits, or more than one thing; `candidates` are all that fit."""
-
-    name: str | None
-    candidates: tuple[str, ...]
-    reason: str
 
 
 def dialect_for_model(model_id: str) -> Match:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialects import dialect_names, get_dialect
+from dialects.auto import openers
 from dialects.events import Event, Text, ThinkingEnd, ToolEnd, ToolStart
 from dialects.factory import all_dialects
 from dialects.healing import StreamHealer, pattern_for
-from dialects.healing.auto import openers
 from tests.laws import check_arguments, check_order
 from tests.streams import joined
 

@@ -28,7 +28,9 @@ ALLOWED = {
 MAY_IMPORT = {
     "events": set(),
     "messages": {"events"},
-    "factory": {*DIALECTS, "messages", "engine/dialect", "engine/scanner"},
+    "thinking": {*ENGINE, "events"},
+    "auto": {*ENGINE, "events", "thinking"},
+    "factory": {*DIALECTS, "auto", "messages", "engine/dialect", "engine/scanner"},
 }
 """What the modules that everything else stands on may import."""
 

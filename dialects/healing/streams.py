@@ -1,24 +1,24 @@
 """Leaked markup in one stream of visible text: `StreamHealer` takes the text and answers with events.
 
 The text goes through a dialect's scanner, if the pattern names one, and what that leaves as text through the thinking
-healer. With the pattern `auto` the scanner is chosen on the way (`healing/auto.py`).
+healer (`dialects/thinking.py`). With the pattern `auto` the scanner is chosen on the way (`dialects/auto.py`).
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dialects.detection import Match, dialect_for_model
+from dialects.auto import AutoScanner, Match
+from dialects.detection import dialect_for_model
 from dialects.engine.plain_tags import PlainTagScanner
-from dialects.engine.scanner import MAX_HELD_CHARS, Scanner, UnknownTools
-from dialects.events import Event, Text, ThinkingDelta, ToolArgDelta, ToolDropped, ToolEnd, ToolStart
-from dialects.factory import create_inband_scanner, dialect_names
-from dialects.healing.auto import AutoScanner, Handover
-from dialects.healing.thinking import ThinkingScanner
+from dialects.engine.scanner import InbandScanner, Scanner, UnknownTools
+from dialects.events import Event, Text, ToolArgDelta, ToolDropped, ToolEnd, ToolStart
+from dialects.factory import AUTO, create_inband_scanner, dialect_names
 from dialects.messages import Tool, read_tools
+from dialects.thinking import ThinkingHealer, ThinkingScanner
 
 __all__ = ["AUTO", "THINKING", "StreamHealer", "pattern_for"]
 
-AUTO, THINKING = "auto", "thinking"
+THINKING = "thinking"
 
 
 def pattern_for(model_id: str) -> Match:
@@ -55,142 +55,54 @@ class StreamHealer:
     ) -> None:
         declared = read_tools(tools)
         self._names = None if declared is None or unknown_tools != "text" else {tool.name for tool in declared}
-        kept: UnknownTools = "keep" if unknown_tools == "text" else unknown_tools
-        self._options = {"tools": declared, "unknown_tools": kept, **scanner_options}
-        self._parse_thinking = bool(scanner_options.get("parse_thinking", True))
-        self._max_held_chars = scanner_options.get("max_held_chars", MAX_HELD_CHARS)
-        self._prompt = generation_prompt
-        self._scanners: dict[str, Scanner] = {}
-        create_inband_scanner(dialect_names()[0], **self._options, generation_prompt=generation_prompt)  # checks them
-        self._start = pattern
-        if pattern == AUTO and generation_prompt:
-            self._start = self._pattern_of_prompt()
-        self._own = None if self._start in (AUTO, THINKING) else self._create(self._start, generation_prompt)
-        """The scanner of the pattern, if that names a dialect."""
+        options: dict[str, Any] = {
+            "tools": declared,
+            "unknown_tools": "keep" if unknown_tools == "text" else unknown_tools,
+            "generation_prompt": generation_prompt,
+            **scanner_options,
+        }
+        self._pattern = pattern
+        self._reader = _reader(pattern, options)
         self._reset()
 
     @property
     def pattern(self) -> str:
         """The pattern in use: `auto` only until it has decided."""
-        return self._pattern
+        reader = self._reader
+        return (reader.name or AUTO) if isinstance(reader, AutoScanner) else self._pattern
 
     @property
     def has_plain_tags(self) -> bool:
         """Whether the tags of the dialect in use are plain text, which a model may write as a draft."""
-        return isinstance(self._dialect, PlainTagScanner)
+        reader = self._reader
+        return isinstance(reader, AutoScanner | ThinkingHealer) and isinstance(reader.scanner, PlainTagScanner)
 
     @property
     def held_chars(self) -> int:
         """How many characters are held back at the moment."""
-        return sum(part.held_chars for part in (self._auto, self._dialect, self._thinking) if part is not None)
+        return self._reader.held_chars
 
     def feed(self, text: str) -> list[Event]:
         """The events that the next piece of the text gives. Raises TypeError for anything but a str."""
-        return self._offered(self._feed(text))
+        return self._offered(self._reader.feed(text))
 
     def feed_without_calls(self, text: str) -> list[Event]:
         """The same for a piece that came together with calls in the upstream's own field: the calls whose names become
         known in it are the same ones once more, and are left out, with all that follows of them."""
-        events = self._feed(text)
+        events = self._reader.feed(text)
         self._echoes.update(event.id for event in events if isinstance(event, ToolStart))
         return self._offered(events)
 
     def flush(self, *, truncated: bool = False) -> list[Event]:
         """The text is over; `truncated` says that generation was cut off. The healer is as new afterwards."""
-        events: list[Event] = []
-        if self._auto is not None:
-            events += self._auto.flush(truncated=truncated)
-            events += self._handed_over()
-        if self._dialect is not None:
-            events += self._behind(self._dialect.flush(truncated=truncated))
-        if self._auto is None and self._thinking is not None:
-            events += self._thinking.flush()
-        events = self._offered(events)
+        events = self._offered(self._reader.flush(truncated=truncated))
         self._reset()
         return events
 
-    # The row of scanners.
-
     def _reset(self) -> None:
-        self._pattern = self._start
-        self._dialect: Scanner | None = self._own
-        self._auto: AutoScanner | None = None
-        self._thinking: ThinkingScanner | None = None
-        self._cut = 0
-        """How many characters of the dialect's text stand for some that are out already."""
         self._echoes: set[str] = set()
         self._unknown: str | None = None
         """The id of the open call whose tool was not offered."""
-        if self._start == AUTO:
-            self._auto = AutoScanner(
-                self._scanner_of,
-                parse_thinking=self._parse_thinking,
-                generation_prompt=self._prompt,
-                max_held_chars=self._max_held_chars,
-            )
-        elif self._parse_thinking:
-            opened = self._dialect is not None and self._dialect.thinking_open
-            self._thinking = ThinkingScanner(
-                generation_prompt="" if opened else self._prompt, max_held_chars=self._max_held_chars
-            )
-
-    def _create(self, name: str, generation_prompt: str) -> Scanner:
-        return create_inband_scanner(name, **self._options, generation_prompt=generation_prompt)
-
-    def _scanner_of(self, name: str) -> Scanner:
-        if name not in self._scanners:
-            self._scanners[name] = self._create(name, "")
-        return self._scanners[name]
-
-    def _pattern_of_prompt(self) -> str:
-        """The prompt itself may say which dialect it is."""
-        probe = AutoScanner(self._scanner_of, max_held_chars=self._max_held_chars)
-        probe.feed(self._prompt)
-        return probe.handover.name if probe.handover is not None else AUTO
-
-    def _feed(self, text: str) -> list[Event]:
-        if self._auto is not None:
-            events = self._auto.feed(text)
-            return events + self._handed_over()
-        if self._dialect is not None:
-            return self._behind(self._dialect.feed(text))
-        if self._thinking is not None:
-            return self._thinking.feed(text)
-        if not isinstance(text, str):
-            raise TypeError(f"feed takes a str, not {type(text).__name__}")
-        return [Text(text)] if text else []
-
-    def _handed_over(self) -> list[Event]:
-        """Go on with the scanner that was decided on, if one was."""
-        decided: Handover | None = self._auto.handover if self._auto is not None else None
-        if decided is None:
-            return []
-        self._auto = None
-        self._pattern = decided.name
-        self._dialect = self._create(decided.name, decided.generation_prompt)
-        self._thinking = ThinkingScanner(max_held_chars=self._max_held_chars) if self._parse_thinking else None
-        self._cut = len(decided.shown)
-        return self._behind(self._dialect.feed(decided.shown + decided.rest))
-
-    def _behind(self, events: list[Event]) -> list[Event]:
-        """What the thinking healer makes of a dialect's text."""
-        healer = self._thinking
-        out: list[Event] = []
-        for event in events:
-            if isinstance(event, Text):
-                if self._cut:
-                    text = event.text[self._cut :]
-                    self._cut -= len(event.text) - len(text)
-                    event = Text(text)
-                if healer is None:
-                    out += [event] if event.text else []
-                else:
-                    out += healer.feed(event.text)
-                continue
-            if healer is not None and not isinstance(event, ToolArgDelta | ThinkingDelta):
-                out += healer.settle()
-            out.append(event)
-        return out
 
     # Calls that do not count.
 
@@ -217,3 +129,29 @@ class StreamHealer:
                 case _:
                     out.append(event)
         return out
+
+
+def _reader(pattern: str, options: dict[str, Any]) -> InbandScanner:
+    """What reads the text."""
+    if pattern != THINKING:
+        scanner = create_inband_scanner(pattern, **options)
+        return ThinkingHealer(scanner) if isinstance(scanner, Scanner) else scanner
+    checked = create_inband_scanner(dialect_names()[0], **options)
+    assert isinstance(checked, Scanner)
+    if not checked.parse_thinking:
+        return _Unread()
+    return ThinkingScanner(generation_prompt=checked.generation_prompt, max_held_chars=checked.max_held_chars)
+
+
+class _Unread:
+    """The reader of text in which nothing is to be found."""
+
+    held_chars = 0
+
+    def feed(self, text: str) -> list[Event]:
+        if not isinstance(text, str):
+            raise TypeError(f"feed takes a str, not {type(text).__name__}")
+        return [Text(text)] if text else []
+
+    def flush(self, *, truncated: bool = False) -> list[Event]:
+        return []

@@ -6,12 +6,14 @@ Nothing here names a dialect. What decides is derived from the scanners of the f
 - a tag that is plain text and opens a call (`call_begin`) decides together with what follows it, if that is a call's
   first characters (`call_start`) in one dialect alone.
 
-Dialects whose scanners read alike count as one: the first of the table. Until the decision `AutoScanner` lifts
-reasoning out of the text, as the thinking healer does; then it hands over, from that marker on, and is done.
+Dialects whose scanners read alike count as one: the first of the table. Until the decision a `Decider` lifts reasoning
+out of the text, as the thinking healer does; then it hands over, from that marker on, and is done. An `AutoScanner` is
+both halves in one: a decider, and the scanner that it decided on with the thinking healer behind it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import msgspec
 
@@ -21,10 +23,17 @@ from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import THINK_BEGIN, PlainTagScanner
 from dialects.engine.scanner import Scanner, State
 from dialects.events import Event
-from dialects.factory import all_dialects, get_dialect
-from dialects.healing.thinking import ThinkingScanner
+from dialects.thinking import ThinkingHealer, ThinkingScanner
 
-__all__ = ["AutoScanner", "Handover", "Openers", "openers", "thinking_opener"]
+__all__ = ["AutoScanner", "Decider", "Handover", "Match", "Openers", "openers", "thinking_opener"]
+
+
+class Match(msgspec.Struct, frozen=True):
+    """An answer. `name` is None where nothing fits, or more than one thing; `candidates` are all that fit."""
+
+    name: str | None
+    candidates: tuple[str, ...]
+    reason: str
 
 
 class Openers(msgspec.Struct, frozen=True):
@@ -42,26 +51,34 @@ class Openers(msgspec.Struct, frozen=True):
     """What is looked for in thinking, by what opened it."""
     line_ends: MarkerSet
     """What is looked for in a line of a thinking fence."""
+    thinking: dict[str, str]
+    """What opens thinking, by the name of the dialect."""
+    alike: dict[str, tuple[str, ...]]
+    """The dialects whose scanners read as that of this name does, itself among them."""
 
 
 class Handover(msgspec.Struct, frozen=True):
     """The decision: a scanner of `name`, told that the prompt ended with `generation_prompt`, reads `shown + rest`; as
-    many characters as `shown` has, which stand for text that is out already, are to be left out of its text."""
+    many characters as `shown` has, which stand for text that is out already, are to be left out of its text. `sign` is
+    what decided, and could have begun in each of the `candidates`."""
 
     name: str
+    candidates: tuple[str, ...]
+    sign: str
     generation_prompt: str
     shown: str
     rest: str
 
 
-class AutoScanner(ThinkingScanner):
+class Decider(ThinkingScanner):
     """Reads text and reasoning until `handover` says which dialect's scanner goes on.
 
-    `scanner_of` makes or finds a scanner of the dialect of that name, for the stream's own options.
+    `scanner_of` finds a scanner of the dialect of that name, for the stream's own options.
     """
 
     def __init__(
         self,
+        dialects: tuple[Dialect, ...],
         scanner_of: Callable[[str], Scanner],
         *,
         parse_thinking: bool = True,
@@ -70,7 +87,7 @@ class AutoScanner(ThinkingScanner):
     ) -> None:
         self._scanner_of = scanner_of
         self.handover: Handover | None = None
-        self._openers = openers(all_dialects())
+        self._openers = openers(dialects)
         markers = self._openers.markers
         self.text_markers = markers if parse_thinking else markers.without(ThinkingScanner.text_markers.literals)
         self.thinking_ends = self._openers.thinking_ends
@@ -137,7 +154,7 @@ class AutoScanner(ThinkingScanner):
     def _token(self, token: str) -> State | None:
         name = self._openers.tokens[token]
         if name is not None:
-            return self._choose(name)
+            return self._choose(name, (name,), token)
         self._is_first = False
         if self.thinking_open:
             self.tape.i += len(token)
@@ -151,15 +168,18 @@ class AutoScanner(ThinkingScanner):
         if tape.pos < self._mention_until:
             return self._mention(tag)
         begun = None
+        candidates: list[str] = []
         for name in self._openers.calls[tag]:
             scanner = self._scanner_of(name)
             assert isinstance(scanner, PlainTagScanner)
             start = scanner.call_start.match(tape.text, tape.i + len(tag), partial=True)
             if start is None:
                 continue
+            candidates += [] if start.partial else [name]
             key = (start.partial, 0 if start.partial else start.end())
             if begun is None or key < begun[0]:
                 begun = (key, scanner, name)
+                end = start.end()
         if begun is None:
             return self._mention(tag)
         (is_open, _), scanner, name = begun
@@ -169,26 +189,130 @@ class AutoScanner(ThinkingScanner):
             return self._mention(tag)
         if self.thinking_open and self.idiom.opener == THINK_BEGIN and not self._never_ends:
             return self._mention(tag) if is_open else self._look_ahead(scanner.think_end())
-        return self._choose(name)
+        return self._choose(name, candidates or [name], tape.text[tape.i : end])
 
-    def _choose(self, name: str) -> State | None:
+    def _choose(self, name: str, candidates: Sequence[str], sign: str) -> State | None:
         """The marker at the cursor decides. The newlines before it are for the chosen scanner to judge."""
         tape = self.tape
         prompt, shown, newlines = "", "", 0
         if self._is_first and not self._said:
             prompt, newlines = self.generation_prompt, self._text_newlines
         elif self.thinking_open:
-            prompt = thinking_opener(get_dialect(name))
+            prompt = self._openers.thinking[name]
         elif self._gap is None:
             newlines = self._text_newlines
             if self._said:
                 shown = "x\n " if self.markdown.blank and not newlines else "x"
-        self.handover = Handover(name, prompt, shown, "\n" * newlines + tape.text[tape.i :])
+        alike = dict.fromkeys(twin for candidate in candidates for twin in self._openers.alike[candidate])
+        rest = "\n" * newlines + tape.text[tape.i :]
+        self.handover = Handover(name, tuple(alike), sign, prompt, shown, rest)
         self._text_newlines = 0
         self.end_thinking()
         tape.i = len(tape.text)
         self.stopped = True
         return None
+
+
+class AutoScanner:
+    """Reads a stream whose dialect the stream itself tells, by the first marker that only one can have begun.
+
+    Until then it reads text, and every family's reasoning; `match` says what is known. The dialect of a stream never
+    changes once it is known. `options` are those of `create_inband_scanner`.
+    """
+
+    def __init__(self, dialects: tuple[Dialect, ...], **options: Any) -> None:
+        self._dialects = dialects
+        self._options = options
+        self._scanners: dict[str, Scanner] = {}
+        readable = tuple(dialect.name for dialect in dialects if dialect.scanner is not None)
+        self._unknown = Match(None, readable, "no marker has come that only one dialect can have begun")
+        first = self._create(readable[0], options.get("generation_prompt", ""))
+        self._max_held_chars, self._parse_thinking = first.max_held_chars, first.parse_thinking
+        self._prompt = first.generation_prompt
+        self._of_prompt = self._decider_of("", self._prompt).handover
+        self._reset()
+
+    @property
+    def match(self) -> Match:
+        """Which dialect it is: `name` where that is sure, else the `candidates`; and why."""
+        return self._match
+
+    @property
+    def scanner(self) -> Scanner | None:
+        """The scanner of the dialect that it is, once that is known."""
+        return self._chosen.scanner if self._chosen is not None else None
+
+    @property
+    def name(self) -> str | None:
+        """The dialect that the stream is read in, once that is known: the first of the candidates that read alike."""
+        return self._name
+
+    @property
+    def held_chars(self) -> int:
+        """How many characters of the stream are held back at the moment."""
+        return (self._chosen or self._decider).held_chars
+
+    def feed(self, text: str) -> list[Event]:
+        """The events that the next piece of the stream gives. Raises TypeError for anything but a str."""
+        if self._chosen is not None:
+            return self._chosen.feed(text)
+        return self._decider.feed(text) + self._handed_over()
+
+    def flush(self, *, truncated: bool = False) -> list[Event]:
+        """The stream is over: the events that were held back. The scanner is as new afterwards."""
+        events: list[Event] = []
+        if self._chosen is None:
+            events += self._decider.flush(truncated=truncated)
+            events += self._handed_over()
+        if self._chosen is not None:
+            events += self._chosen.flush(truncated=truncated)
+        self._reset()
+        return events
+
+    def _reset(self) -> None:
+        self._chosen: ThinkingHealer | None = None
+        self._name: str | None = None
+        self._match = self._unknown
+        self._decider = self._decider_of(self._prompt)
+        if self._of_prompt is not None:
+            self._choose(self._of_prompt, ThinkingHealer(self._create(self._of_prompt.name, self._prompt)))
+
+    def _decider_of(self, generation_prompt: str, text: str = "") -> Decider:
+        decider = Decider(
+            self._dialects,
+            self._scanner_of,
+            parse_thinking=self._parse_thinking,
+            generation_prompt=generation_prompt,
+            max_held_chars=self._max_held_chars,
+        )
+        decider.feed(text)
+        return decider
+
+    def _handed_over(self) -> list[Event]:
+        """Go on with the scanner that was decided on, if one was."""
+        decided = self._decider.handover
+        if decided is None:
+            return []
+        scanner = self._create(decided.name, decided.generation_prompt)
+        chosen = ThinkingHealer(scanner, cut=len(decided.shown))
+        self._choose(decided, chosen)
+        return chosen.feed(decided.shown + decided.rest)
+
+    def _choose(self, decided: Handover, chosen: ThinkingHealer) -> None:
+        self._chosen, self._name = chosen, decided.name
+        is_sure = len(decided.candidates) == 1
+        reason = f"{decided.sign!r} begins only in {' and '.join(decided.candidates)}"
+        self._match = Match(decided.name if is_sure else None, decided.candidates, reason)
+
+    def _create(self, name: str, generation_prompt: str) -> Scanner:
+        (dialect,) = (dialect for dialect in self._dialects if dialect.name == name)
+        assert dialect.scanner is not None
+        return dialect.scanner(**{**self._options, "generation_prompt": generation_prompt})
+
+    def _scanner_of(self, name: str) -> Scanner:
+        if name not in self._scanners:
+            self._scanners[name] = self._create(name, "")
+        return self._scanners[name]
 
 
 def thinking_opener(dialect: Dialect) -> str:
@@ -220,6 +344,8 @@ def openers(dialects: tuple[Dialect, ...]) -> Openers:
             opener: MarkerSet({*ends.literals, *tokens, *calls})
             for opener, ends in ThinkingScanner.thinking_ends.items()
         },
+        thinking={dialect.name: thinking_opener(dialect) for dialect in dialects},
+        alike={one.name: tuple(it.name for it in dialects if _reading(it) == _reading(one)) for one in dialects},
         line_ends=MarkerSet({"\n", *(token for token in tokens if not all(map(_is_plain, owners[token])))}),
     )
 
