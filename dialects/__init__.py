@@ -1,7 +1,7 @@
 """Reads the tool calls, thinking and text that language models write in-band, and writes them back into prompts."""
 
 from dialects.conversion import Conversion, convert, read_transcript
-from dialects.detection import Match, dialect_for_model
+from dialects.detection import Match, dialect_for_model, dialect_for_template
 from dialects.events import (
     Event,
     Stopped,
@@ -45,6 +45,7 @@ __all__ = [
     "convert",
     "create_inband_scanner",
     "dialect_for_model",
+    "dialect_for_template",
     "dialect_names",
     "encode_history",
     "event_to_json",

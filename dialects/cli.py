@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, NoReturn, TextIO
 from dialects import demo
 from dialects.bytestream import Utf8Text, recut
 from dialects.conversion import convert
-from dialects.detection import dialect_for_model
+from dialects.detection import dialect_for_model, dialect_for_template
 from dialects.engine.dialect import Dialect
 from dialects.events import Event, event_to_json
 from dialects.factory import all_dialects, create_inband_scanner, get_dialect
@@ -153,7 +153,13 @@ def _guide_of(dialect: Dialect) -> str:
 
 
 def _which(options: argparse.Namespace) -> int:
-    match = dialect_for_model(options.model)
+    if (options.model is None) == (options.template is None):
+        raise UsageError("which needs a MODEL_ID or --template FILE")
+    if options.template is None:
+        match = dialect_for_model(options.model)
+    else:
+        with _input(options.template) as source:
+            match = dialect_for_template("".join(Utf8Text(source)))
     if match.name is not None:
         print(match.name)
     print(match.reason, file=sys.stderr)
@@ -325,6 +331,9 @@ def _parser() -> argparse.ArgumentParser:
 
     command("list", _list, "list the dialects, with the models that speak them")
     which = command("which", _which, "name the dialect of a model; exit with 1 if that is not known")
-    which.add_argument("model", metavar="MODEL_ID", help="as its publisher writes it, such as example/Model-2-Instruct")
+    which.add_argument("--template", metavar="FILE", help="go by the source of a chat template instead")
+    which.add_argument(
+        "model", nargs="?", metavar="MODEL_ID", help="as its publisher writes it, such as example/Model-2-Instruct"
+    )
     command("demo", _demo, "show a stream turning into events, chunk by chunk; needs nothing")
     return parser

@@ -1,11 +1,15 @@
-"""Which dialect a model speaks, judged by its id, with the reason; ambiguity and ignorance are answers too."""
+"""Which dialect a model speaks, judged by its id or its chat template, with the reason; ambiguity and ignorance are
+answers too. (What a stream says of its dialect, the scanner `auto` finds out.)"""
 
 import re
+from functools import cache
 
 from dialects.auto import Match
+from dialects.engine.dialect import Dialect
 from dialects.factory import all_dialects
+from dialects.messages import ToolCall, ToolResult
 
-__all__ = ["Match", "dialect_for_model"]
+__all__ = ["Match", "dialect_for_model", "dialect_for_template"]
 
 _NOT_READ_YET = {
     "DeepSeek": r"deepseek",
@@ -42,3 +46,49 @@ def dialect_for_model(model_id: str) -> Match:
     if len(names) > 1:
         return Match(None, names, f"the patterns of {' and '.join(names)} all fit {model_id!r}")
     return Match(names[0], names, f"{model_id!r} fits the pattern of {best[0].title}: {best[0].models}")
+
+
+# Chat templates.
+
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_SAMPLE_CALL = ToolCall("call_1", "f", {"key": "text"})
+_SAMPLE_RESULT = ToolResult("call_1", "f", "text")
+
+
+def dialect_for_template(text: str) -> Match:
+    """The dialect whose calls a chat template writes; `text` is the template's source (Jinja, as a rule).
+
+    It is the dialect all of whose call markers the text holds; of several, the one with the most of them. Where two
+    dialects write calls alike, the place of the results decides, if the text names it. A template that writes a family's
+    turns but none of its calls is not answered with that family. Raises TypeError if the text is no str.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a chat template is a str, not {type(text).__name__}")
+    text = _ESCAPED.sub(lambda escape: chr(int(escape[1], 16)), text)
+    fitting = {it: marks for it in all_dialects() if (marks := _call_marks(it)) and all(map(text.__contains__, marks))}
+    most = max(map(len, fitting.values()), default=0)
+    alike = [dialect for dialect, marks in fitting.items() if len(marks) == most]
+    if not alike:
+        return Match(None, (), "it writes the calls of no dialect that this package has")
+    written = f"it writes calls with {', '.join(fitting[alike[0]])}"
+    if len(alike) == 1:
+        return Match(alike[0].name, (alike[0].name,), written)
+    placed = [dialect for dialect in alike if _results_header(dialect) in text]
+    names = tuple(dialect.name for dialect in placed or alike)
+    if len(names) > 1:
+        return Match(None, names, f"{written}, as {' and '.join(names)} do")
+    return Match(names[0], names, f"{written}, and results behind {_results_header(placed[0])}")
+
+
+@cache
+def _call_marks(dialect: Dialect) -> tuple[str, ...]:
+    """The control tokens that a call is written with, in their order."""
+    call = dialect.render_assistant_tool_calls([_SAMPLE_CALL])
+    return tuple(sorted({token for token in dialect.control_tokens if token in call}, key=call.index))
+
+
+@cache
+def _results_header(dialect: Dialect) -> str:
+    """What a turn of results begins with, up to the first result."""
+    results = dialect.results_turn_text([_SAMPLE_RESULT])
+    return results[: results.index(_SAMPLE_RESULT.content)].partition("\n")[0]

@@ -48,7 +48,9 @@ def test_two_dialects_that_write_calls_alike_are_one_candidate_set() -> None:
 
 def test_before_anything_decides_every_dialect_is_a_candidate() -> None:
     scanner = auto()
-    assert scanner.feed("The <tool_call>, a tag.") == [Text("The <tool_call>, a tag.")]
+    assert "".join(event.text for event in scanner.feed("The <tool_call>, a tag.") if isinstance(event, Text)) == (
+        "The <tool_call>, a tag."
+    )
     assert scanner.match.candidates == dialect_names()
     assert scanner.match.name is None
     assert "no marker" in scanner.match.reason

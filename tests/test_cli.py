@@ -352,7 +352,7 @@ class TestWrongUse:
             (("scann",), "invalid choice: 'scann'"),
             ((), "the following arguments are required: COMMAND"),
             (("list", "--all"), "unrecognized arguments: --all"),
-            (("which",), "the following arguments are required: MODEL_ID"),
+            (("which",), "which needs a MODEL_ID or --template FILE"),
         ],
     )
     def test_is_one_line_that_says_what_was_wrong(self, arguments: tuple[str, ...], expected: str) -> None:
