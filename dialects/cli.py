@@ -1,4 +1,5 @@
-"""The `dialects` command: scan a stream, render a conversation or convert one, print a guide, find a dialect, and more.
+"""The `dialects` command: scan a stream, heal one, or all of a server's, render a conversation or convert one, print a
+guide, find a dialect, show a demo.
 
 `scan` reads bytes as they arrive and writes events as they come out, for a person (`terminal.py`) or as JSON Lines.
 Results go to standard output, everything about the run to standard error. Exit codes: 0; 1 where `scan --check` saw a
@@ -22,8 +23,10 @@ from dialects.bytestream import Utf8Text, recut
 from dialects.conversion import convert
 from dialects.detection import dialect_for_model, dialect_for_template
 from dialects.engine.dialect import Dialect
+from dialects.engine.scanner import MAX_HELD_CHARS
 from dialects.events import Event, event_to_json
 from dialects.factory import all_dialects, create_inband_scanner, get_dialect
+from dialects.healing.http import HealingOptions
 from dialects.terminal import EventPrinter, Tally, wants_colour
 from dialects.transcript import render_tool_prompt, render_transcript
 
@@ -166,6 +169,40 @@ def _which(options: argparse.Namespace) -> int:
     return OK if match.name is not None else UNKNOWN_MODEL
 
 
+def _proxy(options: argparse.Namespace) -> int:
+    try:
+        from dialects.proxy.server import run
+        from dialects.proxy.settings import ProxySettings
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"the proxy needs the package {error.name}: pip install '{DISTRIBUTION}[proxy]' installs all it needs"
+        ) from error
+    with _as_usage_errors():
+        settings = ProxySettings(
+            upstream=options.upstream,
+            options=_healing_options(options),
+            connect_timeout=options.connect_timeout,
+            read_timeout=options.read_timeout,
+            client_timeout=options.client_timeout,
+            keep_alive=options.keep_alive,
+            keep_alive_chunks=options.keep_alive_chunks,
+            max_request_bytes=options.max_request_bytes,
+        )
+        settings.check()
+    run(settings, host=options.host, port=options.port, workers=options.workers, log_level=options.log_level)
+    return OK
+
+
+def _healing_options(options: argparse.Namespace) -> HealingOptions:
+    return HealingOptions(
+        pattern=options.pattern,
+        mode=options.mode,
+        reasoning_field=options.reasoning_field,
+        generation_prompt=options.generation_prompt,
+        scanner_options={"max_held_chars": options.max_held_chars},
+    )
+
+
 def _demo(options: argparse.Namespace) -> int:
     _never_refuse_a_character(sys.stdout)
     demo.run(sys.stdout, colour=wants_colour(sys.stdout))
@@ -275,7 +312,23 @@ class _Parser(argparse.ArgumentParser):
 def _positive(text: str) -> int:
     if text.isascii() and text.isdecimal() and int(text) > 0:
         return int(text)
-    raise argparse.ArgumentTypeError(f"expected a whole number of characters, 1 or more, not {text!r}")
+    raise argparse.ArgumentTypeError(f"expected a whole number, 1 or more, not {text!r}")
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdecimal() and int(text) < 65536:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected a port, 0 to 65535, not {text!r}")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if 0 < seconds < float("inf"):
+        return seconds
+    raise argparse.ArgumentTypeError(f"expected seconds, more than 0, not {text!r}")
 
 
 def _version() -> str:
@@ -311,6 +364,65 @@ def _parser() -> argparse.ArgumentParser:
     scan.add_argument("--strict", action="store_true", help="drop every call that needs a repair")
     scan.add_argument("--json", action="store_true", help="print JSON Lines, one event a line")
     scan.add_argument("--check", action="store_true", help="exit with 1 if a call was dropped")
+
+    def healing(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument(
+            "--pattern",
+            default="auto",
+            metavar="NAME",
+            help="what leaks: a dialect's name, 'thinking', 'auto' (the default), or 'model' to go by the model's id",
+        )
+        sub.add_argument(
+            "--mode",
+            choices=["atomic", "progressive"],
+            default="atomic",
+            help="send a healed call when the turn is over, or as it arrives (default: atomic)",
+        )
+        sub.add_argument(
+            "--reasoning-field",
+            choices=["reasoning_content", "reasoning", "both"],
+            default="reasoning_content",
+            help="where reasoning is written to (default: reasoning_content)",
+        )
+        sub.add_argument("--generation-prompt", default="", metavar="TEXT", help="what the prompt ends with: '<think>'")
+        sub.add_argument(
+            "--max-held-chars",
+            type=_positive,
+            default=MAX_HELD_CHARS,
+            metavar="N",
+            help=f"how much may wait until it is known what it is (default: {MAX_HELD_CHARS})",
+        )
+
+    proxy = command("proxy", _proxy, "run a reverse proxy that heals the chat completions of a server")
+    proxy.add_argument("--upstream", required=True, metavar="URL", help="the server, such as http://127.0.0.1:8000")
+    proxy.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
+    proxy.add_argument("--port", type=_port, default=8787, metavar="N", help="0 takes a free one (default: 8787)")
+    proxy.add_argument("--workers", type=_positive, default=1, metavar="N", help="how many processes (default: 1)")
+    healing(proxy)
+    for name, default, summary in (
+        ("--connect-timeout", 10.0, "how long to wait for a connection to the upstream"),
+        ("--read-timeout", 300.0, "how long the upstream may say nothing"),
+        ("--client-timeout", 300.0, "how long a client may refuse to read"),
+        ("--keep-alive", 15.0, "after how long without a word a stream's client gets a comment"),
+    ):
+        proxy.add_argument(
+            name, type=_seconds, default=default, metavar="SECONDS", help=f"{summary} (default: {default:g})"
+        )
+    proxy.add_argument(
+        "--keep-alive-chunks",
+        action="store_true",
+        help="send empty chunks instead of comments, for clients that need it",
+    )
+    proxy.add_argument(
+        "--max-request-bytes",
+        type=_positive,
+        default=64_000_000,
+        metavar="N",
+        help="how long the body of a request that is healed may be (default: 64000000)",
+    )
+    proxy.add_argument(
+        "--log-level", choices=["DEBUG", "INFO", "WARNING", "ERROR"], default="INFO", help="(default: INFO)"
+    )
 
     render = command("render", _render, "write a conversation as the text that the model expects")
     file_and_dialect(render, "JSON list of OpenAI-style messages")

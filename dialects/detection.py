@@ -59,8 +59,8 @@ def dialect_for_template(text: str) -> Match:
     """The dialect whose calls a chat template writes; `text` is the template's source (Jinja, as a rule).
 
     It is the dialect all of whose call markers the text holds; of several, the one with the most of them. Where two
-    dialects write calls alike, the place of the results decides, if the text names it. A template that writes a family's
-    turns but none of its calls is not answered with that family. Raises TypeError if the text is no str.
+    dialects write calls alike, the place of the results decides, if the text names it. A template that writes the
+    turns of a family but none of its calls is not answered with that family. Raises TypeError if the text is no str.
     """
     if not isinstance(text, str):
         raise TypeError(f"a chat template is a str, not {type(text).__name__}")

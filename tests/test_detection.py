@@ -18,7 +18,8 @@ TEMPLATES = {
     ),
     "hermes": (
         "{{ '<|im_start|>' + m.role }}{% for call in m.tool_calls %}{{ '\\n<tool_call>\\n{\"name\": \"' + call.name }}"
-        "{{ '}\\n</tool_call>' }}{% endfor %}{% if m.role == 'tool' %}{{ '<|im_start|>tool\\n<tool_response>' }}{% endif %}"
+        "{{ '}\\n</tool_call>' }}{% endfor %}"
+        "{% if m.role == 'tool' %}{{ '<|im_start|>tool\\n<tool_response>' }}{% endif %}"
     ),
     "qwen3": (
         "{{ '<|im_start|>' + m.role }}{% for call in m.tool_calls %}{{ '<tool_call>\\n{\"name\": \"' + call.name }}"
@@ -30,8 +31,8 @@ TEMPLATES = {
     ),
     "harmony": (
         "<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|end|>{% for call in m.tool_calls %}"
-        "<|start|>assistant to=functions.{{ call.name }}<|channel|>commentary json<|message|>{{ call.arguments }}<|call|>"
-        "{% endfor %}"
+        "<|start|>assistant to=functions.{{ call.name }}<|channel|>commentary json<|message|>{{ call.arguments }}"
+        "<|call|>{% endfor %}"
     ),
 }
 

@@ -126,6 +126,13 @@ class ChatCompletionHealer:
         self._reset()
         return out
 
+    def no_op(self) -> list[Chunk]:
+        """A chunk with an empty delta, which keeps a waiting client patient; none before the first real one."""
+        if not self._choices:
+            return []
+        choice = {"index": min(self._choices), "delta": {}, "finish_reason": None}
+        return self._with_usage([{**self._envelope, "choices": [choice]}])
+
     def heal_response(self, response: ChunkLike) -> dict[str, Any]:
         """A whole response, healed."""
         plain = _plain(response)

@@ -52,6 +52,8 @@ class EventStreamHealer:
         self._reader = EventReader(max_event_bytes=max_event_bytes)
         self.done = False
         """Whether the client has all that it will get, so that the upstream may be closed."""
+        self.stopped = False
+        """Whether the stream was ended because the model wrote another's turn, with more to come from the upstream."""
         self.error: str | None = None
         """What went wrong, if anything did."""
         self.events = 0
@@ -92,6 +94,10 @@ class EventStreamHealer:
         self.done = True
         return _written(self.healer.interrupt())
 
+    def no_op(self) -> bytes:
+        """A chunk that says nothing, for clients that lose patience; empty while there is none that may be sent."""
+        return b"" if self.done else _written(self.healer.no_op())
+
     @property
     def held_chars(self) -> int:
         """How many characters are held back at the moment."""
@@ -128,6 +134,7 @@ class EventStreamHealer:
         self.events += 1
         out = _written(self.healer.feed(given))
         if self.healer.stopped and self.healer.choice_count >= self._choices:
+            self.stopped = True
             out += self._finish()
         return out
 
