@@ -1,6 +1,6 @@
 """Reads the tool calls, thinking and text that language models write in-band, and writes them back into prompts."""
 
-from dialects.detection import Match, dialect_for_model
+from dialects.detection import Match, dialect_for_model, template_for_model
 from dialects.events import (
     Event,
     Stopped,
@@ -17,7 +17,7 @@ from dialects.events import (
 from dialects.factory import NoScannerError, UnknownDialectError, create_inband_scanner, dialect_names, get_dialect
 from dialects.messages import Message, MessageError, Tool, ToolCall, ToolResult
 from dialects.reading import ScanResult, aiter_events, iter_events, scan
-from dialects.transcript import encode_history, render_tool_prompt, render_transcript, templates
+from dialects.transcript import TemplateError, encode_history, render_tool_prompt, render_transcript, templates
 
 __all__ = [
     "Event",
@@ -27,6 +27,7 @@ __all__ = [
     "NoScannerError",
     "ScanResult",
     "Stopped",
+    "TemplateError",
     "Text",
     "ThinkingDelta",
     "ThinkingEnd",
@@ -50,5 +51,6 @@ __all__ = [
     "render_tool_prompt",
     "render_transcript",
     "scan",
+    "template_for_model",
     "templates",
 ]

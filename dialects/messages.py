@@ -27,6 +27,8 @@ __all__ = [
     "ToolCall",
     "ToolLike",
     "ToolResult",
+    "call_as_dict",
+    "message_as_dict",
     "read_call",
     "read_calls",
     "read_message",
@@ -190,6 +192,24 @@ def read_call(call: CallLike, path: str = "call") -> ToolCall:
     raw = function.get("arguments")
     received = raw if isinstance(raw, str) else _optional_text(function, "arguments_json", at)
     return ToolCall(_optional_text(source, "id", path), _name(function, at), _arguments(raw, at), received)
+
+
+def message_as_dict(message: Message) -> dict[str, Any]:
+    """A message in OpenAI's form, with the keys that it has something for."""
+    optional = {
+        "reasoning_content": message.reasoning,
+        "tool_calls": [call_as_dict(call) for call in message.tool_calls],
+        "tool_call_id": message.tool_call_id,
+        "name": message.name,
+        "is_error": message.is_error,
+    }
+    return {"role": message.role, "content": message.content} | {key: it for key, it in optional.items() if it}
+
+
+def call_as_dict(call: ToolCall | ToolEnd) -> dict[str, Any]:
+    """A call in OpenAI's form; its arguments are the text as it was received, or the object."""
+    arguments = call.arguments if call.arguments_json is None else call.arguments_json
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
 def _read_tool(tool: object, path: str) -> Tool:
