@@ -1,4 +1,4 @@
-"""Every template writes what the vendor's own writes, byte for byte, its nonsense included, and raises where it does."""
+"""Every template writes what the vendor's own writes, byte for byte, nonsense included, and raises where it raises."""
 
 import copy
 

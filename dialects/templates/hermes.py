@@ -57,7 +57,8 @@ class HermesTemplate(Template):
                 yield turn(role, needs_text(content, f"messages[{index}].content"))
             elif role == "assistant":
                 calls = message["tool_calls"]
-                yield f"{TURN_BEGIN}assistant{f'{chr(10)}{json_calls(calls)}' if calls else ''}{TURN_END}"
+                written = f"\n{json_calls(calls)}" if calls else ""
+                yield f"{TURN_BEGIN}assistant{written}{TURN_END}"
             elif role == "tool":
                 is_after_another = index > 0 and messages[index - 1]["role"] != "tool"
                 is_last = index + 1 == len(messages)

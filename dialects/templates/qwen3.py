@@ -76,8 +76,6 @@ class Qwen3Template(Template):
 class Qwen25Template(Template):
     """Qwen2.5, which joins every content to text and so refuses lists, and quotes arguments that came as text."""
 
-    takes_string_arguments: bool = False
-
     def pieces(self, chat: Chat) -> Iterator[str]:
         messages = chat.messages
         if not messages:

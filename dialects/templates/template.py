@@ -120,7 +120,8 @@ class Template(ABC):
     """A regular expression found (whatever the case) in the ids of the models that it belongs to."""
     options: Mapping[str, Option] = field(default_factory=dict)
     takes_string_arguments: bool = True
-    """Whether arguments that came as JSON text may stay text; where not, normalising parses them."""
+    """Whether the vendor's template writes arguments that came as JSON text, one way or another; where it fails,
+    normalising parses them."""
     control_tokens: tuple[str, ...] = ()
     """Control tokens of its own beside those of the dialect."""
     roles: tuple[str, ...] = ()
