@@ -11,7 +11,17 @@ from dialects.templates import glm, harmony, hermes, kimi, qwen3, qwen3_coder
 from dialects.templates.conversation import write
 from dialects.templates.template import OptionError, Template, TemplateError
 
-__all__ = ["FAMILIES", "Family", "OptionError", "Template", "TemplateError", "find_template", "templates_of", "write"]
+__all__ = [
+    "FAMILIES",
+    "Family",
+    "OptionError",
+    "Template",
+    "TemplateError",
+    "dialect_of_template",
+    "find_template",
+    "templates_of",
+    "write",
+]
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,15 @@ def templates_of(dialect: str) -> tuple[str, ...]:
     """The names of a dialect's templates; a dialect that this package has none for has none."""
     family = _BY_DIALECT.get(dialect)
     return tuple(template.name for template in family.templates) if family else ()
+
+
+def dialect_of_template(name: str) -> str:
+    """The dialect that has the template of that name. Raises `TemplateError`, which lists all that there are."""
+    for family in FAMILIES:
+        if name in templates_of(family.dialect):
+            return family.dialect
+    known = ", ".join(template.name for family in FAMILIES for template in family.templates)
+    raise TemplateError(f"there is no template {name!r}; there are: {known}")
 
 
 def find_template(dialect: str, name: str) -> Template:
