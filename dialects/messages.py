@@ -17,6 +17,7 @@ import msgspec
 from dialects.events import ToolEnd
 
 __all__ = [
+    "REASONING_KEYS",
     "ROLES",
     "CallLike",
     "Message",
@@ -28,6 +29,7 @@ __all__ = [
     "ToolLike",
     "ToolResult",
     "call_as_dict",
+    "is_json",
     "message_as_dict",
     "read_call",
     "read_calls",
@@ -42,7 +44,9 @@ ROLES = ("system", "developer", "user", "assistant", "tool")
 MAX_DEPTH = 200
 """How deep arguments and schemas may be nested; deeper ones would exhaust Python's stack somewhere downstream."""
 
-_REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")
+REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")
+"""The keys that an assistant's reasoning is read from; the first that says something counts."""
+
 _PART_KEYS = {"text": "text", "thinking": "thinking"}
 
 
@@ -296,7 +300,7 @@ def _part(part: object, path: str) -> tuple[str, str]:
 
 
 def _reasoning(source: Mapping[str, object], path: str) -> str:
-    texts = (_optional_text(source, key, path) for key in _REASONING_KEYS)
+    texts = (_optional_text(source, key, path) for key in REASONING_KEYS)
     return next(filter(None, texts), "")
 
 
@@ -326,6 +330,11 @@ def _parse(text: str, path: str) -> object:
     raise MessageError(path, f"expected the JSON text of an object, {problem}")
 
 
+def is_json(value: object) -> bool:
+    """Whether a value is one that JSON can express, and no deeper than what is accepted."""
+    return _json_fault(value, MAX_DEPTH) is None
+
+
 def _check_json(value: object, path: str) -> None:
     if fault := _json_fault(value, MAX_DEPTH):
         where, problem = fault
@@ -344,9 +353,12 @@ def _json_fault(value: object, depth: int) -> tuple[str, str] | None:
         return "", f"expected a JSON value, found {_found(value)}"
     if depth == 0:
         return "", f"expected at most {MAX_DEPTH} levels of nesting, found more"
-    if isinstance(value, dict) and (odd := next((key for key in value if not isinstance(key, str)), None)) is not None:
+    if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
+        odd = next(key for key in value if not isinstance(key, str))
         return "", f"expected text as every key, found {_found(odd)}"
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if type(inner) is str:  # most are
+            continue
         if fault := _json_fault(inner, depth - 1):
             return (f".{key}" if isinstance(key, str) else f"[{key}]") + fault[0], fault[1]
     return None

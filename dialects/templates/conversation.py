@@ -7,25 +7,32 @@ only where a template needs the object: many write the text as it is. Normalisin
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import NoneType
 from typing import Any
 
 from dialects.engine.rendering import without_surrogates
 from dialects.events import ToolEnd
 from dialects.messages import (
+    REASONING_KEYS,
+    ROLES,
     Message,
     MessageLike,
     Tool,
     ToolCall,
     ToolLike,
     call_as_dict,
+    is_json,
     message_as_dict,
     read_call,
+    read_message,
     read_messages,
     read_tools,
 )
 from dialects.templates.template import Chat, Fields, Template
 
 __all__ = ["write"]
+
+_TEXT_KEYS = ("content", "name", "tool_call_id", *REASONING_KEYS)
 
 
 def write(
@@ -57,15 +64,55 @@ def write(
     return without_surrogates("".join(template.pieces(chat)))
 
 
-def _as_seen(messages: Sequence[MessageLike], template: Template, *, normalise: bool) -> list[dict[str, Any]]:
+def _as_seen(messages: Sequence[MessageLike], template: Template, *, normalise: bool) -> list[Any]:
     if not isinstance(messages, list | tuple):
         read_messages(messages)  # says what is wrong with them, if they are no sequence at all
-    sources = [_source(message) for message in messages]
-    read = read_messages([_checkable(source, template) for source in sources])
-    if not normalise:
-        return sources
-    pairs = enumerate(zip(sources, read, strict=True))
-    return [_normalised(source, message, template, f"messages[{index}]") for index, (source, message) in pairs]
+    return [_seen(message, template, f"messages[{index}]", normalise) for index, message in enumerate(messages)]
+
+
+def _seen(message: Any, template: Template, path: str, normalise: bool) -> Any:
+    """The message as the template sees it, when it has been checked."""
+    if _is_usual(message):
+        if not normalise:
+            return message
+        is_assistant = message["role"] == "assistant"
+        reasoning = next(filter(None, map(message.get, REASONING_KEYS)), "") if is_assistant else ""
+        return _normalised(message, message.get("content") or "", reasoning, template, path)
+    source = _source(message)
+    read = read_message(_checkable(source, template), path)
+    return _normalised(source, read.content, read.reasoning, template, path) if normalise else source
+
+
+# Nearly all messages are dicts of the form that OpenAI's own clients send. These are told apart quickly: a conversation
+# is written at every turn, and most of it has not changed.
+
+
+def _is_usual(message: Any) -> bool:
+    """Whether a message is a dict in which everything that is read is of the right type, and content is no list."""
+    if type(message) is not dict or message.get("role") not in ROLES:
+        return False
+    calls = message.get("tool_calls")
+    if message["role"] != "assistant" and (calls or "content" not in message):
+        return False
+    if calls is not None and not (type(calls) is list and all(map(_is_usual_call, calls))):
+        return False
+    if type(message.get("is_error")) not in (NoneType, bool):
+        return False
+    return all(map(_is_text_or_none, map(message.get, _TEXT_KEYS)))
+
+
+def _is_usual_call(call: Any) -> bool:
+    if type(call) is not dict or call.get("type", "function") != "function" or not _is_text_or_none(call.get("id")):
+        return False
+    function = call.get("function")
+    if type(function) is not dict or type(function.get("name")) is not str or not function["name"]:
+        return False
+    arguments = function.get("arguments")
+    return _is_text_or_none(arguments) or (type(arguments) is dict and is_json(arguments))
+
+
+def _is_text_or_none(value: object) -> bool:
+    return value is None or type(value) is str
 
 
 def _source(message: Any) -> Any:
@@ -106,25 +153,25 @@ def _without_text_arguments(call: Any) -> Any:
     return bare if function is call else {**call, "function": bare}
 
 
-def _normalised(source: Fields, read: Message, template: Template, path: str) -> dict[str, Any]:
+def _normalised(source: Fields, content: str, reasoning: str, template: Template, path: str) -> dict[str, Any]:
     role = source["role"]
-    message: dict[str, Any] = {"role": "system" if role == "developer" else role, "content": read.content}
-    if read.reasoning:
-        message["reasoning_content"] = read.reasoning
-    if read.tool_calls:
-        calls = enumerate(source["tool_calls"])
-        message["tool_calls"] = [_normalised_call(call, template, f"{path}.tool_calls[{at}]") for at, call in calls]
-    if read.tool_call_id is not None:
-        message["tool_call_id"] = read.tool_call_id
-    if read.name is not None:
-        message["name"] = read.name
+    message: dict[str, Any] = {"role": "system" if role == "developer" else role, "content": content}
+    if reasoning:
+        message["reasoning_content"] = reasoning
+    if calls := source.get("tool_calls"):
+        message["tool_calls"] = [
+            _normalised_call(call, template, f"{path}.tool_calls[{at}]") for at, call in enumerate(calls)
+        ]
+    for key in ("tool_call_id", "name"):
+        if source.get(key) is not None:
+            message[key] = source[key]
     return message
 
 
-def _normalised_call(call: Any, template: Template, path: str) -> dict[str, Any]:
+def _normalised_call(call: Fields, template: Template, path: str) -> dict[str, Any]:
     function = call.get("function", call)
     arguments = function.get("arguments")
-    if not arguments or (isinstance(arguments, str) and not arguments.strip()):
+    if not arguments or (isinstance(arguments, str) and arguments.strip() in ("", "null")):
         arguments = {}
     elif isinstance(arguments, str) and not template.takes_string_arguments:
         arguments = read_call(call, path).arguments
@@ -135,6 +182,6 @@ def _normalised_call(call: Any, template: Template, path: str) -> dict[str, Any]
 def _tool(tool: ToolLike, *, normalise: bool) -> Fields:
     if isinstance(tool, Tool):
         return {"type": "function", "function": tool.definition}
-    if normalise and "function" not in tool:
-        return {"type": "function", "function": tool}
-    return tool
+    if "function" in tool:
+        return {**tool, "function": dict(tool["function"])}  # type: ignore[call-overload]
+    return {"type": "function", "function": dict(tool)} if normalise else dict(tool)

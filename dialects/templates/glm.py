@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dialects.templates.template import (
+    Certainty,
     Chat,
     Fields,
     Template,
@@ -173,15 +174,18 @@ def _shown(tool: Fields) -> Fields:
 TEMPLATES = (
     GlmTemplate(
         name="GLM-4.5",
+        certainty=Certainty.VENDOR,
         models=r"glm[-_ ]?4[._-]?[56](?!\d)(?!v)",
         between="\n",
         no_thinking="<think></think>",
         opens_thinking="",
         marks_no_thinking=True,
+        control_tokens=("/nothink",),
         options={"enable_thinking": flag(True)},
     ),
     GlmTemplate(
         name="GLM-4.7",
+        certainty=Certainty.VENDOR,
         models=r"glm[-_ ]?(?:4[._-]?7|5(?![._-]?[1-9]))",
         no_thinking="</think>",
         opens_thinking="<think>",
@@ -189,6 +193,7 @@ TEMPLATES = (
     ),
     Glm5Template(
         name="GLM-5.3",
+        certainty=Certainty.ENCODER,
         models=r"glm[-_ ]?5[._-]?3",
         no_thinking="<think></think>",
         opens_thinking="<think>",

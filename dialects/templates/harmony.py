@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dialects.templates.template import (
+    Certainty,
     Chat,
     Fields,
     Template,
@@ -234,6 +235,7 @@ def _null(schema: Fields) -> str:
 TEMPLATES = (
     HarmonyTemplate(
         name="gpt-oss-120b",
+        certainty=Certainty.VENDOR,
         models=r"gpt[-_ ]?oss",
         options={
             "reasoning_effort": choice("low", "medium", "high", default="medium"),

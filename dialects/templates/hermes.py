@@ -11,6 +11,7 @@ from typing import Any
 
 from dialects.templates.chatml import RESULT_BEGIN, RESULT_END, TURN_BEGIN, TURN_END, json_calls, turn
 from dialects.templates.template import (
+    Certainty,
     Chat,
     Fields,
     Template,
@@ -127,6 +128,7 @@ def _python_type(schema: Any, path: str, normalise: bool) -> str:
 TEMPLATES = (
     HermesTemplate(
         name="Hermes-2-Pro-Llama-3-8B",
+        certainty=Certainty.COPY,
         models=r"hermes[-_ ]?(?:2[-_ ]?pro|3)",
         options={"bos_token": any_text("<|begin_of_text|>")},
         control_tokens=("<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"),

@@ -14,6 +14,7 @@ from typing import Any
 
 from dialects.templates.kimi_typescript import UnwritableSchemaError, typescript_declaration
 from dialects.templates.template import (
+    Certainty,
     Chat,
     Fields,
     Template,
@@ -116,19 +117,27 @@ _DECLARATION = choice("json", "typescript", default="json")
 TEMPLATES = (
     KimiTemplate(
         name="Kimi-K2-Instruct",
+        certainty=Certainty.RESTORED,
         models=r"kimi[-_ ]?k2(?!\.\d)(?!.*thinking)",
         default_system=DEFAULT_SYSTEM + "\n",
         thinks=False,
     ),
-    KimiTemplate(name="Kimi-K2-Thinking", models=r"kimi[-_ ]?k2[-_ ]thinking", default_system=DEFAULT_SYSTEM),
+    KimiTemplate(
+        name="Kimi-K2-Thinking",
+        certainty=Certainty.RESTORED,
+        models=r"kimi[-_ ]?k2[-_ ]thinking",
+        default_system=DEFAULT_SYSTEM,
+    ),
     KimiTemplate(
         name="Kimi-K2.5",
+        certainty=Certainty.COPIES,
         models=r"kimi[-_ ]?k2\.5",
         opens_thinking=True,
         options={"thinking": flag(True), "tool_declaration": _DECLARATION},
     ),
     KimiTemplate(
         name="Kimi-K2.6",
+        certainty=Certainty.RESTORED,
         models=r"kimi[-_ ]?k2\.6",
         opens_thinking=True,
         options={"thinking": flag(True), "preserve_thinking": flag(False), "tool_declaration": _DECLARATION},

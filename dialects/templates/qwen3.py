@@ -20,6 +20,7 @@ from dialects.templates.chatml import (
     turn,
 )
 from dialects.templates.template import (
+    Certainty,
     Chat,
     Fields,
     Template,
@@ -135,12 +136,25 @@ def _result(messages: Sequence[Fields], index: int, text: str) -> str:
 
 
 TEMPLATES = (
-    Qwen25Template(name="Qwen2.5-7B-Instruct", models=r"qwen[-_ ]?2\.5(?!.*(?:vl|omni|math|audio))"),
+    Qwen25Template(
+        name="Qwen2.5-7B-Instruct", certainty=Certainty.COPIES, models=r"qwen[-_ ]?2\.5(?!.*(?:vl|omni|math|audio))"
+    ),
     Qwen3Template(
         name="Qwen3-0.6B",
+        certainty=Certainty.VENDOR,
         models=r"qwen[-_ ]?3(?![-_ ]?(?:next|vl|omni|guard|embedding|reranker|asr|tts))(?!.*2507)",
         options={"enable_thinking": flag(True)},
     ),
-    Qwen3Template(name="Qwen3-4B-Instruct-2507", models=r"qwen[-_ ]?3.*instruct[-_ ]?2507", thinks=False),
-    Qwen3Template(name="Qwen3-4B-Thinking-2507", models=r"qwen[-_ ]?3.*thinking[-_ ]?2507", always_thinks=True),
+    Qwen3Template(
+        name="Qwen3-4B-Instruct-2507",
+        certainty=Certainty.VENDOR,
+        models=r"qwen[-_ ]?3.*instruct[-_ ]?2507",
+        thinks=False,
+    ),
+    Qwen3Template(
+        name="Qwen3-4B-Thinking-2507",
+        certainty=Certainty.RESTORED,
+        models=r"qwen[-_ ]?3.*thinking[-_ ]?2507",
+        always_thinks=True,
+    ),
 )

@@ -13,6 +13,7 @@ from typing import Any
 
 from dialects.templates.chatml import RESULT_BEGIN, RESULT_END, TURN_BEGIN, TURN_END, is_query, turn
 from dialects.templates.template import (
+    Certainty,
     Chat,
     Fields,
     Template,
@@ -232,16 +233,20 @@ def _trimmed(value: Any) -> str:
 _THINKING = {"enable_thinking": flag(True)}
 
 TEMPLATES = (
-    CoderTemplate(name="Qwen3-Coder", models=r"qwen[-_ ]?3[-_ ]?coder(?![-_ ]?next)"),
-    Qwen35Template(name="Qwen3.5", models=r"qwen[-_ ]?3\.5", value=_python_value, options=_THINKING),
+    CoderTemplate(name="Qwen3-Coder", certainty=Certainty.COPY, models=r"qwen[-_ ]?3[-_ ]?coder(?![-_ ]?next)"),
+    Qwen35Template(
+        name="Qwen3.5", certainty=Certainty.VENDOR, models=r"qwen[-_ ]?3\.5", value=_python_value, options=_THINKING
+    ),
     Qwen35Template(
         name="Qwen3.6",
+        certainty=Certainty.COPY,
         models=r"qwen[-_ ]?3\.6",
         value=_json_value,
         options={**_THINKING, "preserve_thinking": flag(False)},
     ),
     Qwen35Template(
         name="Qwen3.8",
+        certainty=Certainty.COPY,
         models=r"qwen[-_ ]?3\.8",
         value=_json_value,
         effort=EFFORT,

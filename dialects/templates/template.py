@@ -17,10 +17,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from itertools import groupby
 from typing import Any, TypeAlias
 
 __all__ = [
+    "Certainty",
     "Chat",
     "Fields",
     "Option",
@@ -61,6 +63,16 @@ class TemplateError(ValueError):
 
 class OptionError(TemplateError, TypeError):
     """The template has no such option, or the option cannot have that value."""
+
+
+class Certainty(StrEnum):
+    """What the recorded texts of a template come from, and so how sure it is that its vendor's writes the same."""
+
+    VENDOR = "the vendor's own file"
+    COPIES = "several copies that agree"
+    RESTORED = "a serving engine's copy, its edits undone"
+    ENCODER = "the vendor's encoder (there is no template), or a port of it"
+    COPY = "one serving engine's copy"
 
 
 @dataclass(frozen=True)
@@ -118,6 +130,7 @@ class Template(ABC):
     name: str
     models: str
     """A regular expression found (whatever the case) in the ids of the models that it belongs to."""
+    certainty: Certainty
     options: Mapping[str, Option] = field(default_factory=dict)
     takes_string_arguments: bool = True
     """Whether the vendor's template writes arguments that came as JSON text, one way or another; where it fails,
@@ -153,9 +166,8 @@ class Template(ABC):
 # What the vendors' templates do with values
 
 
-def pyjson(value: object) -> str:
-    """JSON as Python writes it by default, non-ASCII characters as they are: Jinja's `tojson` for chat templates."""
-    return json.dumps(value, ensure_ascii=False)
+pyjson: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False).encode
+"""JSON as Python writes it by default, non-ASCII characters as they are: Jinja's `tojson` for chat templates."""
 
 
 def printed(value: object) -> str:
