@@ -388,8 +388,31 @@ class TestHarmony:
         with pytest.raises(TemplateError, match=r"^messages\[1\]: beside a call there can be text or thinking"):
             render_transcript([messages[0], as_vendor], "harmony", template="gpt-oss-120b", normalise=False)
 
+    def test_a_default_of_a_choice_is_written_as_json_unless_it_is_text(self) -> None:
+        fields = {"a": {"type": "string", "enum": ["x"], "default": "x"}, "b": {"enum": [1], "default": 1}}
+        tools = [
+            {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": fields}}}
+        ]
+        messages = [{"role": "user", "content": "Q"}]
+        text = render_transcript(messages, "harmony", template="gpt-oss-120b", tools=tools)
+        assert '// \ntype f = (_: {\na?: "x", // default: x,\nb?: any, // default: 1,\n}) => any;' in text
+        with pytest.raises(TemplateError, match=r"^tools\[0\]\.function\.description: "):
+            render_transcript(messages, "harmony", template="gpt-oss-120b", tools=tools, normalise=False)
+        tools[0]["function"]["description"] = "F."  # type: ignore[index]
+        with pytest.raises(TemplateError, match=r"^tools\[0\]\.function\.parameters\.properties\.b\.default: "):
+            render_transcript(messages, "harmony", template="gpt-oss-120b", tools=tools, normalise=False)
+
 
 class TestHermes:
+    def test_a_tool_that_says_little(self) -> None:
+        messages = [{"role": "user", "content": "Q"}]
+        text = render_transcript(messages, "hermes", template="Hermes-2-Pro-Llama-3-8B", tools=[{"name": "f"}])
+        assert '{"name": "f", "description": "f() - \n\n", "parameters": {}}' in text
+        with pytest.raises(TemplateError, match=r"^tools\[0\]\.parameters: "):
+            render_transcript(
+                messages, "hermes", template="Hermes-2-Pro-Llama-3-8B", tools=[{"name": "f"}], normalise=False
+            )
+
     def test_types_that_the_vendors_template_has_no_words_for(self) -> None:
         parameters = {"type": "object", "properties": {"a": {"type": ["string", "null"]}, "b": {"type": "uuid"}}}
         tools = [{"type": "function", "function": {"name": "f", "description": "F.", "parameters": parameters}}]

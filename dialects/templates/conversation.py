@@ -53,9 +53,10 @@ def write(
     chosen = template.read_options(options or {})
     read_tools(tools)
     seen = _as_seen(messages, template, normalise=normalise)
+    shown = [_tool(tool, normalise=normalise) for tool in tools or ()]
     chat = Chat(
         messages=template.normalised(seen) if normalise else seen,
-        tools=[_tool(tool, normalise=normalise) for tool in tools or ()],
+        tools=template.normalised_tools(shown) if normalise else shown,
         options=chosen,
         add_generation_prompt=add_generation_prompt,
         normalise=normalise,

@@ -23,6 +23,7 @@ from dialects.templates.template import (
     needs_text,
     printed,
     pyjson,
+    with_defaults,
 )
 
 __all__ = ["TEMPLATES"]
@@ -73,6 +74,9 @@ class HarmonyTemplate(Template):
         if chat.add_generation_prompt:
             yield f"{START}assistant"
 
+    def normalised_tools(self, tools: list[Fields]) -> list[Fields]:
+        return [_with_text_defaults(with_defaults(tool, description="")) for tool in tools]
+
     def normalised(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Reasoning goes where the template looks for it. Beside a call there is either reasoning or text, or neither;
         the template would write the text as reasoning too, so that both together are reasoning."""
@@ -85,6 +89,25 @@ class HarmonyTemplate(Template):
             if reasoning:
                 message["thinking"] = reasoning
         return messages
+
+
+def _with_text_defaults(tool: Fields) -> Fields:
+    """The tool with text as the default of every choice: the template joins that to text, whatever it is."""
+    function = tool["function"]
+    parameters = function.get("parameters") or {}
+    properties = {
+        key: {**schema, "default": pyjson(schema["default"])}
+        for key, schema in (parameters.get("properties") or {}).items()
+        if _is_choice(schema) and not isinstance(schema.get("default", ""), str)
+    }
+    if not properties:
+        return tool
+    changed = {**parameters, "properties": parameters["properties"] | properties}
+    return {**tool, "function": {**function, "parameters": changed}}
+
+
+def _is_choice(schema: Fields) -> bool:
+    return bool(schema.get("enum") or schema.get("oneOf"))
 
 
 def _message(header: str, body: str, end: str = END) -> str:
@@ -169,19 +192,19 @@ def _function(tool: Fields, path: str) -> str:
     if not properties:
         return f"{comment}type {function['name']} = () => any;"
     required = parameters.get("required") or ()
-    fields = "".join(f"{_field(key, schema, required)},\n" for key, schema in properties.items())
+    at = f"{path}.parameters.properties"
+    fields = "".join(f"{_field(key, schema, required, f'{at}.{key}')},\n" for key, schema in properties.items())
     return f"{comment}type {function['name']} = (_: {{\n{fields}}}) => any;"
 
 
-def _field(key: str, schema: Fields, required: Sequence[str]) -> str:
+def _field(key: str, schema: Fields, required: Sequence[str], path: str) -> str:
     comment = f"// {schema['description']}\n" if schema.get("description") else ""
     written = f"{comment}{key}{'' if key in required else '?'}: {_type(schema)}"
     if "default" not in schema:
         return written
-    if schema.get("enum"):
-        return f"{written}, // default: {printed(schema['default'])}"
-    if schema.get("oneOf"):
-        return f"{written}// default: {printed(schema['default'])}"
+    if _is_choice(schema):
+        between = ", " if schema.get("enum") else ""
+        return f"{written}{between}// default: {needs_text(schema['default'], f'{path}.default')}"
     return f"{written}, // default: {pyjson(schema['default'])}"
 
 

@@ -22,6 +22,7 @@ from dialects.templates.template import (
     needs_text,
     printed,
     pyjson,
+    with_defaults,
 )
 
 __all__ = ["TEMPLATES"]
@@ -46,6 +47,9 @@ PYTHON_TYPES = {"string": "str", "number": "float", "integer": "int", "boolean":
 @dataclass(frozen=True, kw_only=True)
 class HermesTemplate(Template):
     """Hermes 2 Pro."""
+
+    def normalised_tools(self, tools: list[Fields]) -> list[Fields]:
+        return [with_defaults(tool, description="", parameters={}) for tool in tools]
 
     def pieces(self, chat: Chat) -> Iterator[str]:
         messages = chat.messages

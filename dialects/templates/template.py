@@ -43,6 +43,7 @@ __all__ = [
     "printed",
     "pyjson",
     "split_thinking",
+    "with_defaults",
 ]
 
 Fields: TypeAlias = Mapping[str, Any]
@@ -149,6 +150,10 @@ class Template(ABC):
         belong to nobody else and may be changed in place."""
         return messages
 
+    def normalised_tools(self, tools: list[Fields]) -> list[Fields]:
+        """The same for the tools, which belong to the caller and may not be changed in place."""
+        return tools
+
     def read_options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """All options with their values. Raises `OptionError` for one that is unknown or has a value it cannot have."""
         for name, value in given.items():
@@ -231,6 +236,11 @@ def in_call_order(messages: Sequence[Fields]) -> list[Fields]:
         calls = () if is_result else batch[-1].get("tool_calls") or ()
         places = {call["id"]: place for place, call in enumerate(calls) if call.get("id") is not None}
     return ordered
+
+
+def with_defaults(tool: Fields, **defaults: Any) -> Fields:
+    """A tool with what its function does not say for itself."""
+    return {**tool, "function": {**defaults, **function_of(tool)}}
 
 
 def arguments_of(call: Fields) -> Any:
