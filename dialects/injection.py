@@ -11,6 +11,7 @@ still does.
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ class Neutralizer:
 
     def __init__(self, dialect: str, tokens: Iterable[str], *, guide: str, escape: bool) -> None:
         alternatives = "|".join(re.escape(token) for token in sorted(set(tokens), key=len, reverse=True))
+        self._any_token = re.compile(alternatives)  # fast, and nearly every text has none
         # A look-ahead, so that a token that begins inside another one is found as well.
         self._token = re.compile(f"(?=({alternatives}))")
         self._dialect = dialect
@@ -130,12 +132,10 @@ class Neutralizer:
     def _texts(self, texts: Sequence[str], path: str, guide: str) -> list[str]:
         """Texts that are written one behind the other, without tokens in all of it."""
         whole = "".join(texts)
-        exempt = [match.span() for match in re.finditer(re.escape(guide), whole)] if guide else []
-        found = [
-            match
-            for match in self._token.finditer(whole)
-            if not any(start <= match.start() < end for start, end in exempt)
-        ]
+        if not self._any_token.search(whole):
+            return list(texts)
+        exempt = [match.start() for match in re.finditer(re.escape(guide), whole)] if guide else []
+        found = [hit for hit in self._token.finditer(whole) if not _is_within(hit.start(), exempt, len(guide))]
         if not found:
             return list(texts)
         if not self._escape:
@@ -146,6 +146,12 @@ class Neutralizer:
 
 def _part_text(part: Any) -> Any:
     return part.get("text") if isinstance(part, Mapping) else part
+
+
+def _is_within(position: int, starts: Sequence[int], length: int) -> bool:
+    """Whether a position is in one of the stretches of that length that begin at `starts`, which rise."""
+    before = bisect_right(starts, position)
+    return before > 0 and position < starts[before - 1] + length
 
 
 def _broken(texts: Sequence[str], cuts: Sequence[int]) -> list[str]:

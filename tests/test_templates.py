@@ -284,6 +284,11 @@ class TestOptions:
         with pytest.raises(ValueError, match="thinking"):
             render_transcript([{"role": "user", "content": "Q"}], template="Kimi-K2.5", thinkin=True)
 
+    @every_template
+    def test_now_that_is_no_date_is_told(self, dialect: str, template: str) -> None:
+        with pytest.raises(TypeError, match="now is a datetime, not str"):
+            rendered(dialect, template, [{"role": "user", "content": "Q"}], now="2025-06-28")
+
     def test_now_is_the_date_that_is_written(self) -> None:
         messages = [{"role": "user", "content": "Q"}]
         text = render_transcript(messages, "harmony", template="gpt-oss-120b", now=datetime(2031, 2, 3))

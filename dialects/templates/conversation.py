@@ -6,7 +6,7 @@ only where a template needs the object: many write the text as it is. Normalisin
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from types import NoneType
 from typing import Any
 
@@ -48,9 +48,11 @@ def write(
     """The conversation as the template writes it.
 
     Raises `MessageError` for messages or tools that are not well-formed, `OptionError` for options that the template
-    does not have, and `TemplateError` where the template refuses the conversation.
+    does not have, `TemplateError` where the template refuses the conversation, and TypeError if `now` is no date.
     """
     chosen = template.read_options(options or {})
+    if not isinstance(now, date | None):
+        raise TypeError(f"now is a datetime, not {type(now).__name__}")
     read_tools(tools)
     seen = _as_seen(messages, template, normalise=normalise)
     shown = [_tool(tool, normalise=normalise) for tool in tools or ()]
