@@ -27,12 +27,14 @@ from dialects.engine.scanner import MAX_HELD_CHARS
 from dialects.events import Event, event_to_json
 from dialects.factory import all_dialects, create_inband_scanner, get_dialect
 from dialects.healing.http import HealingOptions
+from dialects.templates import dialect_of_template, find_template
 from dialects.terminal import EventPrinter, Tally, wants_colour
 from dialects.transcript import render_tool_prompt, render_transcript
 
 __all__ = ["main"]
 
 DISTRIBUTION = "inband-dialects"
+DEFAULT_DIALECT = "kimi"
 OK, CALL_DROPPED, UNKNOWN_MODEL, WRONG_USE, INTERRUPTED, OUTPUT_CLOSED = 0, 1, 1, 2, 130, 141
 
 
@@ -105,11 +107,23 @@ def _scan(options: argparse.Namespace) -> int:
 
 
 def _render(options: argparse.Namespace) -> int:
+    if options.option and options.template is None:
+        raise UsageError("--option belongs to a --template")
     tools = _tools(options)
     messages = _json_file(options.file)
     with _as_usage_errors():
+        dialect = options.dialect or (dialect_of_template(options.template) if options.template else DEFAULT_DIALECT)
+        if options.template:  # an option must not pass for an argument of the function
+            find_template(dialect, options.template).read_options(dict(options.option))
         transcript = render_transcript(
-            messages, options.dialect, tools=tools, add_generation_prompt=options.add_generation_prompt
+            messages,
+            dialect,
+            tools=tools,
+            template=options.template,
+            add_generation_prompt=options.add_generation_prompt,
+            normalise=options.normalise,
+            neutralize=options.neutralize,
+            **dict(options.option),
         )
     _print_exactly(transcript)
     return OK
@@ -331,6 +345,17 @@ def _seconds(text: str) -> float:
     raise argparse.ArgumentTypeError(f"expected seconds, more than 0, not {text!r}")
 
 
+def _template_option(text: str) -> tuple[str, Any]:
+    """A name and a value, which is JSON where it can be read as JSON, else text."""
+    name, found, value = text.partition("=")
+    if not name or not found:
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, not {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
 def _version() -> str:
     try:
         return metadata.version(DISTRIBUTION)
@@ -350,7 +375,8 @@ def _parser() -> argparse.ArgumentParser:
 
     def file_and_dialect(sub: argparse.ArgumentParser, what: str) -> None:
         sub.add_argument("file", nargs="?", default="-", metavar="FILE", help=f"{what}; standard input without it")
-        sub.add_argument("--dialect", default="kimi", metavar="NAME", help="what the model speaks (default: kimi)")
+        about = f"what the model speaks (default: {DEFAULT_DIALECT})"
+        sub.add_argument("--dialect", default=DEFAULT_DIALECT, metavar="NAME", help=about)
 
     def tools_file(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--tools", metavar="FILE", help="JSON list of OpenAI function tools")
@@ -427,6 +453,28 @@ def _parser() -> argparse.ArgumentParser:
     render = command("render", _render, "write a conversation as the text that the model expects")
     file_and_dialect(render, "JSON list of OpenAI-style messages")
     tools_file(render)
+    render.set_defaults(dialect=None)
+    render.add_argument("--template", metavar="NAME", help="write what this chat template of the model's vendor writes")
+    render.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        type=_template_option,
+        metavar="NAME=VALUE",
+        help="an option of the template: enable_thinking=false, reasoning_effort=high; may be repeated",
+    )
+    render.add_argument(
+        "--no-normalise",
+        dest="normalise",
+        action="store_false",
+        help="write what the template writes for the messages as they are, nonsense included",
+    )
+    render.add_argument(
+        "--neutralize",
+        choices=("keep", "escape", "raise"),
+        default="keep",
+        help="what to do with control tokens in texts from outside (default: keep)",
+    )
     render.add_argument(
         "--add-generation-prompt", "--generation-prompt", action="store_true", help="end where the model is to go on"
     )

@@ -1,5 +1,7 @@
-"""Which dialect a model speaks, judged by its id or its chat template, with the reason; ambiguity and ignorance are
-answers too. (What a stream says of its dialect, the scanner `auto` finds out.)"""
+"""Which dialect a model speaks, judged by its id or its chat template, and which template it has, with the reason.
+
+Ambiguity and ignorance are answers too. (What a stream says of its dialect, the scanner `auto` finds out.)
+"""
 
 import re
 from functools import cache
@@ -8,8 +10,9 @@ from dialects.auto import Match
 from dialects.engine.dialect import Dialect
 from dialects.factory import all_dialects
 from dialects.messages import ToolCall, ToolResult
+from dialects.templates import FAMILIES
 
-__all__ = ["Match", "dialect_for_model", "dialect_for_template"]
+__all__ = ["Match", "dialect_for_model", "dialect_for_template", "template_for_model"]
 
 _NOT_READ_YET = {
     "DeepSeek": r"deepseek",
@@ -92,3 +95,26 @@ def _results_header(dialect: Dialect) -> str:
     """What a turn of results begins with, up to the first result."""
     results = dialect.results_turn_text([_SAMPLE_RESULT])
     return results[: results.index(_SAMPLE_RESULT.content)].partition("\n")[0]
+
+
+def template_for_model(model_id: str) -> Match:
+    """The vendor's template that the model with this id has, among those that `render_transcript` can write.
+
+    The family is found first, as for a dialect, then its template. A model of a family that none of the family's
+    templates is known to belong to is not answered with another one's. Raises TypeError if the id is no str.
+    """
+    if not isinstance(model_id, str):
+        raise TypeError(f"a model id is a str, not {type(model_id).__name__}")
+    found = [family for family in FAMILIES if re.search(family.models, model_id, re.IGNORECASE)]
+    best = [family for family in found if family.rank == min(it.rank for it in found)]
+    if not best:
+        return Match(None, (), f"no family that has templates fits {model_id!r}")
+    fitting = [it for family in best for it in family.templates if re.search(it.models, model_id, re.IGNORECASE)]
+    names = tuple(template.name for template in fitting)
+    families = " and ".join(family.dialect for family in best)
+    if not names:
+        known = ", ".join(template.name for family in best for template in family.templates)
+        return Match(None, (), f"{model_id!r} is of the family {families}, but none of its templates fits: {known}")
+    if len(names) > 1:
+        return Match(None, names, f"the patterns of {' and '.join(names)} all fit {model_id!r}")
+    return Match(names[0], names, f"{model_id!r} is of the family {families} and fits the pattern {fitting[0].models}")
