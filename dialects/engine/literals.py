@@ -50,6 +50,7 @@ _LITERALS: dict[str, tuple[str, str | None]] = {
 }
 _CLOSERS = {"}": "{", ")": "{", "]": "["}
 _OPENERS = {"{": "}", "[": "]"}
+_TAIL = "}]) \t\r\n"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _skip_space = skipping(r"\s*+")
 
@@ -70,23 +71,40 @@ def _is_bare(key: str) -> bool:
 
 _S = r"\s{0,64}+"
 _KEY = rf"[^\s{_NOT_IN_KEYS}][^{_NOT_IN_KEYS}\n]{{0,127}}+"
-_MEMBER = rf'(?:{_KEY}[:=]{_S}[^\s/:=)]|"(?:[^"\\]|\\.){{0,256}}+"{_S}[:=])'
-_PLAIN_MEMBER = r"""[\w.-]{1,64}+\s{0,4}+[:=]\s{0,4}+(?:<|["'\[{\d-]|true|false|null|None|True|False)"""
+_MEMBER = rf'(?:{_KEY}[:=]{_S}[^\s/:=)]|"(?:[^"\\]|\\.){{0,256}}+(?:"{_S}[:=]|(?=[^"])))'
+_PLAIN_MEMBER = r"""[^\W\d][\w.-]{0,63}+\s{0,4}+[:=]\s{0,4}+(?:<|["'\[{\d-]|true|false|null|None|True|False)"""
+
+
+_NAME = r"""[^\s{}()<>\[\]"'`,;:][^\s{}()<>\[\]"'`,;]{0,255}"""
+
+
+def _spaced(prefix: str) -> str:
+    """The pattern of a word with its colon, between which space may stand."""
+    word = prefix.removesuffix(":")
+    return re.escape(word) + (r"\s{0,16}:" if prefix != word else "")
 
 
 class LiteralForm:
     """The markers of one dialect, and where they count.
 
-    `quote` stands at both ends of a string. `call_end` ends a call, `call_begin` begins one where the pattern
-    `call_start` follows it; that, or a marker of `turn_ends`, may stand behind a call. All patterns are bounded.
+    A call is `call_begin`, `prefix`, a name, the arguments and `call_end`. `quote` stands at both ends of a string. A
+    marker of `turn_ends`, or another call, may stand behind a call. All patterns are bounded.
     """
 
-    def __init__(
-        self, *, quote: str, call_begin: str, call_end: str, call_start: str, turn_ends: tuple[str, ...]
-    ) -> None:
-        self.quote, self.call_begin, self.call_end = quote, call_begin, call_end
+    def __init__(self, *, quote: str, call_begin: str, prefix: str, call_end: str, turn_ends: tuple[str, ...]) -> None:
+        self.quote, self.call_begin, self.prefix, self.call_end = quote, call_begin, prefix, call_end
         self.ends = (call_end, call_begin, *turn_ends)
         """The markers that end the arguments where they stand outside of strings."""
+        self.header_ends = MarkerSet(["{", "(", *self.ends])
+        self.tail_ends = MarkerSet([prefix, *self.ends])
+        self.call_ends = MarkerSet(self.ends)
+        self.call_markers = MarkerSet([call_begin, call_end])
+        call_start = rf"(?:{_spaced(prefix)}\s{{0,16}}+){{1,4}}+{_NAME}\s{{0,16}}+[{{(]"
+        self.call_start = regex.compile(call_start)
+        """How a call begins, behind its first marker or another call."""
+        self.header = re.compile(
+            rf"\s*(?P<prefix>(?:{_spaced(prefix)}\s*)*)(?P<name>(?P<quote>{re.escape(quote)})?{_NAME}(?(quote)(?P=quote)))\s*"
+        )
         begin, end = map(regex.escape, (call_begin, call_end))
         stops = "|".join(map(regex.escape, (call_begin, *turn_ends)))
         self.string_ends = StringEnds(
@@ -244,8 +262,7 @@ class LiteralReader:
         tape.text = rest
         if text:
             tape.pass_by(text)
-        tail = len(_tail(body))
-        if tail:
+        if body and body[-1] in _TAIL and (tail := len(_tail(body))):
             body = body[:-tail]
         self.out += len(body)
         return [self._piece(body)] if body else []
@@ -340,6 +357,14 @@ class LiteralReader:
         if char in self.form.ends:
             return self._broken()
         self._start = self._tape.pos
+        if self._stack[-1] == "[" and self._stack[-2] == "{":
+            member = _PLAIN_MEMBER_AT.match(self._tape.text, self._tape.i, partial=not self._final)
+            if member is not None and member.partial:
+                return None
+            if member is not None:
+                self.note("missing-closer")
+                self._write_closer()
+                return self._member
         return self._scalar
 
     def _scalar(self) -> State | None:
@@ -739,5 +764,5 @@ _PLAIN_MEMBER_AT = regex.compile(_PLAIN_MEMBER)
 
 def _tail(text: str) -> str:
     """The brackets at the end of a text, with the white space between and behind them."""
-    tail = text[len(text.rstrip("}]) \t\r\n")) :].lstrip(" \t\r\n")
+    tail = text[len(text.rstrip(_TAIL)) :].lstrip()
     return tail[-_LONGEST_TAIL:]
