@@ -528,7 +528,7 @@ DAMAGES: dict[str, dict[str, Markup]] = {
         "the stop token behind the calls": Markup("<tool_call|>", "<tool_call|><|tool_response>"),
         "the end of the first call twice": Markup(_GEMMA_NEXT, "<tool_call|>" + _GEMMA_NEXT),
         "a newline between the calls": Markup(_GEMMA_NEXT, "<tool_call|>\n<|tool_call>call:two"),
-        "an opener twice": Markup("call:one", "call:call:one"),
+        "the prefix twice": Markup("call:one", "call:call:one", ("stray-marker",)),
         "no prefix": Markup("call:one", "one", ("missing-call-prefix",)),
         "a path before the name": Markup("call:one", "call:desk:mcp:one", ("resolved-name",)),
         "white space around the name": Markup("call:one{", " call: one {\n"),

@@ -66,6 +66,8 @@ class LiteralCallScanner(Scanner):
         call = self.open_call
         if not named["prefix"]:
             call.repairs.append("missing-call-prefix")
+        if named["prefix"].count(":") > 1:
+            call.repairs.append("stray-marker")
         if name != named["name"]:
             call.repairs.append("resolved-name")
         self.name_call(name)

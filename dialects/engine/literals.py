@@ -54,8 +54,8 @@ _TAIL = "}]) \t\r\n"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _skip_space = skipping(r"\s*+")
 
-_NOT_IN_KEYS = r""":,{}\[\]()<>"'=\\;"""
-_BARE_KEY = re.compile(rf"[^\s{_NOT_IN_KEYS}](?:[^{_NOT_IN_KEYS}]*[^\s{_NOT_IN_KEYS}])?")
+_NOT_IN_KEYS = r""":,{}\[\]<>"="""
+_BARE_KEY = re.compile(rf"(?!')[^\s{_NOT_IN_KEYS}](?:[^{_NOT_IN_KEYS}]*[^\s{_NOT_IN_KEYS}])?")
 
 
 def write_key(key: str) -> str:
@@ -70,8 +70,13 @@ def _is_bare(key: str) -> bool:
 # What follows what.
 
 _S = r"\s{0,64}+"
-_KEY = rf"[^\s{_NOT_IN_KEYS}][^{_NOT_IN_KEYS}\n]{{0,127}}+"
-_MEMBER = rf'(?:{_KEY}[:=]{_S}[^\s/:=)]|"(?:[^"\\]|\\.){{0,256}}+(?:"{_S}[:=]|(?=[^"])))'
+_VALUE = rf"{_S}[^\s/:=)]"
+_CLEAN_MEMBER = rf"[^\s{_NOT_IN_KEYS}][^{_NOT_IN_KEYS}\n]{{0,127}}+:{_VALUE}"
+_WORDS = rf"""[^\s{_NOT_IN_KEYS}()'\\;][^{_NOT_IN_KEYS}()'\\;\n]{{0,127}}+"""
+_CHAR = r'(?:[^"\\]|\\.)'
+_IN_DOUBLE_QUOTES = rf'"(?:{_CHAR}{{256}}|{_CHAR}{{0,255}}+"{_S}[:=])'
+_IN_SINGLE_QUOTES = rf"'(?:[^'\\]|\\.){{0,256}}+'{_S}[:=]"
+_MEMBER = rf"(?:{_WORDS}[:=]{_VALUE}|{_IN_DOUBLE_QUOTES}|{_IN_SINGLE_QUOTES})"
 _PLAIN_MEMBER = r"""[^\W\d][\w.-]{0,63}+\s{0,4}+[:=]\s{0,4}+(?:<|["'\[{\d-]|true|false|null|None|True|False)"""
 
 
@@ -121,7 +126,7 @@ class LiteralForm:
         """By quote, what is looked for in a string. Of the markers that are none of its ends, each is passed."""
         over = rf"{_S}(?:{end}|{stops}|{call_start})"
         key_in_quotes = rf"{regex.escape(quote)}[^<\n]{{0,128}}+{regex.escape(quote)}{_S}[:=]"
-        member = rf"(?:{_S}(?:,(?:{key_in_quotes}|{_S}(?:{_MEMBER}|[}})])))|\s{{1,16}}+{_PLAIN_MEMBER})"
+        member = rf"(?:{_S}(?:,(?:{_CLEAN_MEMBER}|{key_in_quotes}|{_S}(?:{_MEMBER}|[}})])))|\s{{1,16}}+{_PLAIN_MEMBER})"
         inner = rf"{_S}[}}\]](?:{_S}[}}\])]){{0,{MAX_DEPTH}}}+(?:{_S},|{over})"
         self.after_string = {
             "top": regex.compile(rf"{member}|{_S}[}})](?:{_S}[}})]){{0,8}}+{over}|{over}"),
@@ -312,7 +317,13 @@ class LiteralReader:
         tape.i, marker = self.form.key_ends.find(tape.text, tape.i, final=False)
         if marker is None:
             return None
-        if marker == self.form.quote:
+        is_part = False
+        if marker == "=" and not self._in_parentheses:
+            separates = _EQUALS.match(tape.text, tape.i, partial=not self._final)
+            if separates is not None and separates.partial:
+                return None
+            is_part = separates is None
+        if is_part or marker == self.form.quote:
             tape.i += len(marker)
             return self._bare_key
         key = tape.slice(self._start, tape.pos).replace(self.form.quote, "").strip()
@@ -759,6 +770,7 @@ class LiteralReader:
             )
 
 
+_EQUALS = regex.compile(r"""=\s{0,16}+[<"'\[{]""")
 _PLAIN_MEMBER_AT = regex.compile(_PLAIN_MEMBER)
 
 
