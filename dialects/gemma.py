@@ -136,8 +136,8 @@ class GemmaScanner(LiteralCallScanner):
 
     def pass_header(self, end: int, words: tuple[str, ...]) -> None:
         """Pass a token and what belongs to it, up to `end`; also one of these words if the end of the stream cut it."""
-        rest = self.tape.text[end:]
-        if self.final and len(rest) < 16 and any(word.startswith(rest) for word in words):
+        rest = self.tape.text[end : end + 16] if self.final else ""
+        if any(word.startswith(rest) for word in words):
             end += len(rest)
         self.pass_markup(self.tape.text[self.tape.i : end])
 

@@ -189,6 +189,8 @@ class LiteralReader:
         self._in_parentheses = False
         self._start = tape.pos
         """Where the key, scalar or string begins that is being read."""
+        self._has_comma = False
+        """Whether the scalar has a comma in it, so that it is a text."""
         self._quote = ""
         self._in_key = False
         self._literal_until = -1
@@ -376,6 +378,7 @@ class LiteralReader:
                 self.note("missing-closer")
                 self._write_closer()
                 return self._member
+        self._has_comma = False
         return self._scalar
 
     def _scalar(self) -> State | None:
@@ -384,15 +387,17 @@ class LiteralReader:
         tape.i, marker = ends.find(tape.text, tape.i, final=False)
         if marker is None:
             return None
-        raw = tape.slice(self._start, tape.pos).strip()
+        raw = "" if self._has_comma else tape.slice(self._start, tape.pos).strip()
         is_known = raw in _LITERALS or NUMBER.fullmatch(raw) is not None
         if marker == "," and self._stack[-1] == "{" and not is_known:
-            goes_on = form.after_string["{"].match(tape.text, tape.i, partial=not self._final)
-            if goes_on is None:
+            ends_here = form.after_string["{"].match(tape.text, tape.i, partial=not self._final)
+            if ends_here is None:
+                self._has_comma = True
                 tape.i += 1
                 return self._scalar
-            if goes_on.partial:
+            if ends_here.partial:
                 return None
+        raw = tape.slice(self._start, tape.pos).strip()
         self._begin_value()
         if marker == form.quote:
             self.note("bare-value")
