@@ -189,6 +189,8 @@ class LiteralReader:
         self._in_parentheses = False
         self._start = tape.pos
         """Where the key, scalar or string begins that is being read."""
+        self._equals = -1
+        """Where the first `=` in a key stands that only the rest of the member tells from a colon."""
         self._has_comma = False
         """Whether the scalar has a comma in it, so that it is a text."""
         self._quote = ""
@@ -319,15 +321,20 @@ class LiteralReader:
         tape.i, marker = self.form.key_ends.find(tape.text, tape.i, final=False)
         if marker is None:
             return None
-        is_part = False
-        if marker == "=" and not self._in_parentheses:
-            separates = _EQUALS.match(tape.text, tape.i, partial=not self._final)
-            if separates is not None and separates.partial:
-                return None
-            is_part = separates is None
-        if is_part or marker == self.form.quote:
+        if marker == self.form.quote:
             tape.i += len(marker)
             return self._bare_key
+        if marker == "=" and not self._in_parentheses:
+            separates = _EQUALS.match(tape.text, tape.i, partial=not self._final)
+            if separates is None:
+                if self._equals < self._start:
+                    self._equals = tape.pos
+                tape.i += 1
+                return self._bare_key
+            if separates.partial:
+                return None
+        if marker not in (":", "=") and self._equals >= self._start:
+            tape.seek(self._equals)
         key = tape.slice(self._start, tape.pos).replace(self.form.quote, "").strip()
         return self._key_is(key)
 
