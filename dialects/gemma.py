@@ -25,7 +25,7 @@ import regex
 
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.literal_calls import LiteralCallScanner
-from dialects.engine.literals import LiteralForm, write_key
+from dialects.engine.literal_form import LiteralForm, write_key
 from dialects.engine.markers import MarkerSet
 from dialects.engine.rendering import compact_json
 from dialects.engine.scanner import State
@@ -43,9 +43,10 @@ TURN_ENDS = (TURN_BEGIN, TURN_END, RESULT_BEGIN, TEXT_END)
 OTHER_TOKENS = (RESULT_END, QUOTE, "<|tool>", "<tool|>", "<|think|>", TEXT_BEGIN)
 CONTROL_TOKENS = (CALL_BEGIN, CALL_END, *TURN_ENDS, CHANNEL_BEGIN, CHANNEL_END, *OTHER_TOKENS)
 
-ROLE = regex.compile(r"\s{0,16}+(?:(?P<own>model|assistant)|(?P<other>user|system|developer|tool))(?:\n|(?=[^\w-]))")
+_END = r"(?:\r?\n|(?=[^\w\r-])|\r(?=[^\n]))"
+ROLE = regex.compile(rf"\s{{0,16}}+(?:(?P<own>model|assistant)|(?P<other>user|system|developer|tool)){_END}")
 ROLES = ("model", "assistant", "user", "system", "developer", "tool")
-LABEL = regex.compile(r"[ \t]{0,16}+thought(?:\n|(?=[^\w-]))")
+LABEL = regex.compile(rf"[ \t]{{0,16}}+thought{_END}")
 RESULT = regex.compile(r"\s{0,16}+response\s{0,16}+:")
 _CALL_ID = re.compile(r"(?:functions\.)?(.+):[0-9]+", re.DOTALL)
 

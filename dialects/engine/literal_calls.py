@@ -2,7 +2,7 @@
 
     CALL_BEGIN PREFIX NAME { KEY : VALUE , ... } CALL_END
 
-`LiteralForm` (in `literals.py`) holds the markers. What is read beside that: no prefix before a tool's name, a path
+`LiteralForm` (in `literal_form.py`) holds the markers. What is read beside that: no prefix before a tool's name, a path
 before the name, a Python call (`NAME(KEY=VALUE)`), a JSON object that holds the name, several calls in one block.
 """
 
@@ -11,7 +11,8 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from dialects.engine.arguments import DONE, GOING, TOO_DEEP, Arguments
-from dialects.engine.literals import LiteralForm, LiteralReader
+from dialects.engine.literal_form import LiteralForm
+from dialects.engine.literals import LiteralReader
 from dialects.engine.repair import dump
 from dialects.engine.scanner import Scanner, State
 from dialects.events import Event

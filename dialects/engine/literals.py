@@ -4,7 +4,7 @@
     VALUE  = QUOTE text QUOTE | number | true | false | null | [ [ VALUE ( , VALUE )* ] ] | OBJECT
 
 KEY is bare, or a JSON string where it could not be (`write_key`). QUOTE is a token of the dialect; nothing is escaped
-between two of them. A `LiteralForm` holds the markers, as data, and what follows from them.
+between two of them. The markers are data (`LiteralForm`).
 
 A `LiteralReader` is lenient, one pass, and writes the JSON text as it goes. What is out is certain: a scalar leaves
 when its end is known, a key with its value, and the text of a string as it arrives. Only brackets at the end of what
@@ -22,17 +22,15 @@ from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any, Final, TypeAlias
 
-import regex
-
-from dialects.engine.arguments import BROKEN, DONE, GOING, TOO_DEEP, Arguments, StringEnds, skipping
+from dialects.engine.arguments import BROKEN, DONE, GOING, TOO_DEEP, Arguments, skipping
 from dialects.engine.coercion import is_text_only
-from dialects.engine.markers import MarkerSet
+from dialects.engine.literal_form import EQUALS, PLAIN_MEMBER, LiteralForm, is_bare
 from dialects.engine.repair import MAX_DEPTH, NUMBER, decode_string, dump, load, too_many_digits
 from dialects.engine.schema import property_schema
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event, ToolArgDelta
 
-__all__ = ["LiteralForm", "LiteralReader", "write_key"]
+__all__ = ["LiteralReader"]
 
 State: TypeAlias = Callable[[], "State | None"]
 
@@ -53,90 +51,6 @@ _OPENERS = {"{": "}", "[": "]"}
 _TAIL = "}]) \t\r\n"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _skip_space = skipping(r"\s*+")
-
-_NOT_IN_KEYS = r""":,{}\[\]<>"="""
-_BARE_KEY = re.compile(rf"(?!')[^\s{_NOT_IN_KEYS}](?:[^{_NOT_IN_KEYS}]*[^\s{_NOT_IN_KEYS}])?")
-
-
-def write_key(key: str) -> str:
-    """A key as the notation has it."""
-    return key if _is_bare(key) else dump(key)
-
-
-def _is_bare(key: str) -> bool:
-    return len(key) <= 128 and key.isprintable() and _BARE_KEY.fullmatch(key) is not None
-
-
-# What follows what.
-
-_S = r"\s{0,64}+"
-_VALUE = rf"{_S}[^\s/:=)]"
-_CLEAN_MEMBER = rf"[^\s{_NOT_IN_KEYS}][^{_NOT_IN_KEYS}\n]{{0,127}}+:{_VALUE}"
-_WORDS = rf"""[^\s{_NOT_IN_KEYS}()'\\;][^{_NOT_IN_KEYS}()'\\;\n]{{0,127}}+"""
-_CHAR = r'(?:[^"\\]|\\.)'
-_IN_DOUBLE_QUOTES = rf'"(?:{_CHAR}{{256}}|{_CHAR}{{0,255}}+"{_S}[:=])'
-_IN_SINGLE_QUOTES = rf"'(?:[^'\\]|\\.){{0,256}}+'{_S}[:=]"
-_MEMBER = rf"(?:{_WORDS}[:=]{_VALUE}|{_IN_DOUBLE_QUOTES}|{_IN_SINGLE_QUOTES})"
-_PLAIN_MEMBER = r"""[^\W\d][\w.-]{0,63}+\s{0,4}+[:=]\s{0,4}+(?:<|["'\[{\d-]|true|false|null|None|True|False)"""
-
-
-_NAME = r"""[^\s{}()<>\[\]"'`,;:][^\s{}()<>\[\]"'`,;]{0,255}"""
-
-
-def _spaced(prefix: str) -> str:
-    """The pattern of a word with its colon, between which space may stand."""
-    word = prefix.removesuffix(":")
-    return re.escape(word) + (r"\s{0,16}:" if prefix != word else "")
-
-
-class LiteralForm:
-    """The markers of one dialect, and where they count.
-
-    A call is `call_begin`, `prefix`, a name, the arguments and `call_end`. `quote` stands at both ends of a string. A
-    marker of `turn_ends`, or another call, may stand behind a call. All patterns are bounded.
-    """
-
-    def __init__(self, *, quote: str, call_begin: str, prefix: str, call_end: str, turn_ends: tuple[str, ...]) -> None:
-        self.quote, self.call_begin, self.prefix, self.call_end = quote, call_begin, prefix, call_end
-        self.ends = (call_end, call_begin, *turn_ends)
-        """The markers that end the arguments where they stand outside of strings."""
-        self.header_ends = MarkerSet(["{", "(", *self.ends])
-        self.tail_ends = MarkerSet([prefix, *self.ends])
-        self.call_ends = MarkerSet(self.ends)
-        self.call_markers = MarkerSet([call_begin, call_end])
-        call_start = rf"(?:{_spaced(prefix)}\s{{0,16}}+){{1,4}}+{_NAME}\s{{0,16}}+[{{(]"
-        self.call_start = regex.compile(call_start)
-        """How a call begins, behind its first marker or another call."""
-        self.header = re.compile(
-            rf"\s*(?P<prefix>(?:{_spaced(prefix)}\s*)*)(?P<name>(?P<quote>{re.escape(quote)})?{_NAME}(?(quote)(?P=quote)))\s*"
-        )
-        begin, end = map(regex.escape, (call_begin, call_end))
-        stops = "|".join(map(regex.escape, (call_begin, *turn_ends)))
-        self.string_ends = StringEnds(
-            rf"{end}{_S}(?:{stops})|{begin}{_S}{call_start}", markers=(call_begin, call_end), closers=(call_end,)
-        )
-        self.scalar_ends = MarkerSet([",", "}", "]", quote, *self.ends])
-        self.scalar_ends_in_parentheses = MarkerSet([*self.scalar_ends.literals, ")"])
-        self.key_ends = MarkerSet([":", "=", *self.scalar_ends.literals])
-        self.in_strings = {
-            quote: MarkerSet([quote, call_begin, call_end]),
-            '"': MarkerSet(['"', "\\\\", '\\"', quote, call_begin, call_end]),
-            "'": MarkerSet(["'", "\\\\", "\\'", quote, call_begin, call_end]),
-        }
-        """By quote, what is looked for in a string. Of the markers that are none of its ends, each is passed."""
-        over = rf"{_S}(?:{end}|{stops}|{call_start})"
-        key_in_quotes = rf"{regex.escape(quote)}[^<\n]{{0,128}}+{regex.escape(quote)}{_S}[:=]"
-        member = rf"(?:{_S}(?:,(?:{_CLEAN_MEMBER}|{key_in_quotes}|{_S}(?:{_MEMBER}|[}})])))|\s{{1,16}}+{_PLAIN_MEMBER})"
-        inner = rf"{_S}[}}\]](?:{_S}[}}\])]){{0,{MAX_DEPTH}}}+(?:{_S},|{over})"
-        self.after_string = {
-            "top": regex.compile(rf"{member}|{_S}[}})](?:{_S}[}})]){{0,8}}+{over}|{over}"),
-            "{": regex.compile(rf"{member}|{inner}|{over}"),
-            "[": regex.compile(
-                rf"""{_S},{_S}(?:{regex.escape(quote)}|["'\[{{\]\d-]|true|false|null|None)|{inner}|{over}"""
-            ),
-            "key": regex.compile(rf"{_S}[:=]"),
-        }
-        """By where a string stands, what may follow the quote that closes it."""
 
 
 class LiteralReader:
@@ -325,7 +239,7 @@ class LiteralReader:
             tape.i += len(marker)
             return self._bare_key
         if marker == "=" and not self._in_parentheses:
-            separates = _EQUALS.match(tape.text, tape.i, partial=not self._final)
+            separates = EQUALS.match(tape.text, tape.i, partial=not self._final)
             if separates is None:
                 if self._equals < self._start:
                     self._equals = tape.pos
@@ -378,7 +292,7 @@ class LiteralReader:
             return self._broken()
         self._start = self._tape.pos
         if self._stack[-1] == "[" and self._stack[-2] == "{":
-            member = _PLAIN_MEMBER_AT.match(self._tape.text, self._tape.i, partial=not self._final)
+            member = PLAIN_MEMBER.match(self._tape.text, self._tape.i, partial=not self._final)
             if member is not None and member.partial:
                 return None
             if member is not None:
@@ -460,7 +374,7 @@ class LiteralReader:
         if char in self.form.ends:
             return self._broken()
         if self._stack[-1] == "{":
-            member = _PLAIN_MEMBER_AT.match(tape.text, tape.i, partial=not self._final)
+            member = PLAIN_MEMBER.match(tape.text, tape.i, partial=not self._final)
             if member is not None:
                 if member.partial:
                     return None
@@ -599,7 +513,7 @@ class LiteralReader:
 
     def _close_key(self, raw: str) -> State | None:
         key = raw if self._quote == self.form.quote else self._decoded(raw)
-        if self._quote != '"' or _is_bare(key):
+        if self._quote != '"' or is_bare(key):
             self.note("quoted-key")
         return self._key_is(key)
 
@@ -780,10 +694,6 @@ class LiteralReader:
             self._events.append(
                 ToolArgDelta(self._call_id, self._name, self._key, "" if self._key is None else shown, json_text)
             )
-
-
-_EQUALS = regex.compile(r"""=\s{0,16}+[<"'\[{]""")
-_PLAIN_MEMBER_AT = regex.compile(_PLAIN_MEMBER)
 
 
 def _tail(text: str) -> str:
