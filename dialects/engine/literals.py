@@ -320,15 +320,13 @@ class LiteralReader:
                 return None
         raw = tape.slice(self._start, tape.pos).strip()
         self._begin_value()
-        if marker == form.quote:
-            self.note("bare-value")
-            self._write_string(raw)
-            tape.i += len(marker)
-        elif is_known:
+        if is_known and marker != form.quote:
             self._write_known(raw)
         else:
             self.note("bare-value")
             self._write_string(raw)
+        if marker == form.quote:
+            tape.i += len(marker)
         return self._value_done()
 
     def _write_known(self, raw: str) -> None:
