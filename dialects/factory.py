@@ -1,6 +1,6 @@
 """The table of dialects, and what finds one in it.
 
-`_BUILT_IN` is the one place that names this package's dialects. Other packages add theirs through the entry-point group
+`_DIALECTS` is the one place that names this package's dialects. Other packages add theirs through the entry-point group
 `dialects`: an entry's name is the dialect's, its value an instance of `Dialect`. A built-in name cannot be replaced.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 from dialects.auto import AutoScanner
 from dialects.engine.dialect import Dialect
 from dialects.engine.scanner import MAX_CALL_CHARS, MAX_HELD_CHARS, InbandScanner, UnknownTools
+from dialects.gemma import GEMMA
 from dialects.glm import GLM
 from dialects.harmony import HARMONY
 from dialects.hermes import HERMES
@@ -31,7 +32,15 @@ __all__ = [
     "get_dialect",
 ]
 
-_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY)}
+_DIALECTS = (
+    KIMI,
+    HERMES,
+    QWEN3,
+    GLM,
+    HARMONY,
+    GEMMA,
+)
+_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in _DIALECTS}
 AUTO = "auto"
 """The name of no dialect, but of a scanner that finds out which one it is."""
 _GROUP = "dialects"

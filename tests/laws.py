@@ -168,6 +168,13 @@ _HEADERS: dict[str, tuple[str, ...]] = {
         r"<\|(?:start|channel|constrain)\|>[^{=]*\Z",
         r"analysis(?=.*assistantfinal)|assistantfinal",
     ),
+    "gemma": (
+        r"<\|turn>(?:model|assistant)",
+        r"<\|turn>\w+\Z",
+        r"<\|channel>thought",
+        r"<\|channel>\w+\Z",
+        r"<\|tool_response>\w+\Z",
+    ),
 }
 """What is markup beside the control tokens, white space left out: the headers of turns and messages."""
 

@@ -4,7 +4,7 @@ A dialect says what stands before a turn of each role, what ends a turn, and how
 Bodies are left as they are: an assistant's is for the dialect's scanner, the others' are text.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 import msgspec
@@ -41,12 +41,14 @@ class Turns(msgspec.Struct, frozen=True):
     result: in a turn of results, one of them, with the group `text`, and `name` and `id` if they are there; without
       it the body is the result.
     start: what may stand before the whole transcript.
+    result_text: makes the result's text out of what `text` matched, where they are not the same.
     """
 
     headers: Mapping[str, str]
     end: str = r"\Z"
     result: str | None = None
     start: str = ""
+    result_text: Callable[[str], str] = str
 
     def read(self, text: str) -> Iterator[Turn]:
         """The turns of a transcript, in order. Text before the first header is the system's; blank text is nothing."""
@@ -83,7 +85,7 @@ class Turns(msgspec.Struct, frozen=True):
             return
         behind = 0
         for result in regex.finditer(self.result, body, regex.DOTALL):
-            yield Turn("tool", result["text"], *_named(result))
+            yield Turn("tool", self.result_text(result["text"]), *_named(result))
             behind = result.end()
         rest = self._without_end(body[behind:])
         if rest.strip() and behind:
