@@ -13,6 +13,7 @@ from typing import Any
 
 from dialects.engine.dialect import Dialect
 from dialects.engine.scanner import MAX_CALL_CHARS, MAX_HELD_CHARS, Scanner, UnknownTools
+from dialects.gemini import GEMINI
 from dialects.glm import GLM
 from dialects.harmony import HARMONY
 from dialects.hermes import HERMES
@@ -29,7 +30,7 @@ __all__ = [
     "get_dialect",
 ]
 
-_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY)}
+_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY, GEMINI)}
 _GROUP = "dialects"
 _log = logging.getLogger("dialects")
 
