@@ -85,7 +85,7 @@ class GeminiScanner(PythonBlockScanner):
     string_end = StringEnd(
         closer=_IN_STRING,
         next_call=rf"{_IN_STRING}{CALL_INFO}{_LINE_END}",
-        opener=rf"{_IN_STRING}[ \t]{{0,16}}+[^`\s<]",
+        opener=rf"{_IN_STRING}[ \t]{{0,16}}+[^`\s<][^`\n]{{0,64}}+\n",
         swallowed=swallowed_call(NAMESPACE),
     )
 

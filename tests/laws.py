@@ -154,8 +154,9 @@ _HEADERS: dict[str, tuple[str, ...]] = {
     "gemini": (
         r"<start_of_turn>(?:model|(?:system|user)\Z)",
         r"`{3,6}(?:tool_code|thinking)",
-        r"`+tool_code[\[\]();,]*(?:`+|\Z)",
-        r"`{3,}",
+        r"`{3,6}tool_code[\[\]();,]*(?=`|\Z)",
+        r"`{1,2}\Z",
+        *("`" * length for length in range(3, 7)),
     ),
     "harmony": (
         r"<\|start\|>assistant",

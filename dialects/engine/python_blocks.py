@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import regex
 
-from dialects.engine.arguments import CANDIDATE, DONE, GOING, Arguments, skipping
+from dialects.engine.arguments import CANDIDATE, DONE, GOING, Arguments, Skip, skipping
 from dialects.engine.plain_tags import PlainTagScanner
 from dialects.engine.python_calls import Layout, PythonCallReader, StringEnd
 from dialects.engine.python_literals import NAME
@@ -75,6 +75,8 @@ class PythonBlockScanner(PlainTagScanner):
         self._is_line_start = True
         self._code = False
         """Whether anything that is no call stands where the open call begins."""
+        self._pass_by: Skip | None = None
+        """What passes over other code, as far as it goes."""
         self._is_broken = False
         """Whether the open call is none: it ends with the block, or where another begins."""
         self._broken_at = -1
@@ -94,12 +96,17 @@ class PythonBlockScanner(PlainTagScanner):
         """The state behind the opener of a block."""
         self._open_brackets = ""
         self._layout = Layout()
+        self._pass_by = None
         self._is_line_start = True
         return self.block
 
     def block(self) -> State | None:
         """Before a call, or behind one."""
         tape = self.tape
+        if self._pass_by is not None:
+            tape.i = self._pass_by(tape.text, tape.i).end()
+            if tape.i < len(tape.text):
+                self._pass_by = None
         start = tape.i
         char = self._layout.skip(tape, final=self.final)
         self._is_line_start = self._is_line_start or "\n" in tape.text[start : tape.i]
@@ -167,6 +174,8 @@ class PythonBlockScanner(PlainTagScanner):
         self.reader.silence()
         if self.state != self.args:
             self.reader.status = DONE
+            self._code = True
+            self._is_line_start = self._is_separated = False
         return self.skip
 
     # Between calls.
@@ -184,6 +193,7 @@ class PythonBlockScanner(PlainTagScanner):
             self._end_named(could_end=could_end)
         if self.call is None:
             self.begin_call()
+            return self.block
         repairs = self.open_call.repairs
         if self._code or begun["variable"]:
             repairs.append("surrounding-code")
@@ -224,8 +234,8 @@ class PythonBlockScanner(PlainTagScanner):
         """Something that is no call: its line is passed over, or behind a call's name the part up to the next comma."""
         tape = self.tape
         is_named = self.call is not None and self.call.name is not None
-        end = (_skip_item if is_named else _skip_line)(tape.text, tape.i).end()
-        tape.i = max(end, tape.i + 1)
+        tape.i += 1
+        self._pass_by = _skip_item if is_named else _skip_line
         self._code = True
         self._is_line_start = self._is_separated = False
         if self._arguments is not None:

@@ -57,7 +57,7 @@ _argument = regex.compile(
 )
 
 _SPACE = r"\s{0,256}+"
-_VALUE = r"(?:[rRbBuUfF]{0,2}[\"']|[\d\[({+.-]|(?:True|False|None|true|false|null)\b)"
+_VALUE = r"(?:[rRbBuUfF]{0,2}[\"']|[\d\[({+.-]|(?:True|False|None|true|false|null)(?=\W))"
 _END_OF_CALL = r"\)[ \t]{0,64}+[\r\n,;\])#`<]"
 _END_OF_INNER = rf"{_SPACE}(?:[,)\]}}:\#]|`{{3}})"
 
@@ -267,7 +267,7 @@ class PythonCallReader:
         return reader
 
     def silence(self) -> None:
-        """Write nothing any more, and let go of what was written."""
+        """Write nothing any more, let go of what was written, and need no text but what is to come."""
         self._silent = True
         self._events = None
         self._held = [[] for _ in self._held]
@@ -554,7 +554,7 @@ class PythonCallReader:
 
     def _opened_another_call(self) -> bool:
         """Whether the quote at the cursor opens a string of another call, because this call's was never closed."""
-        if self._ends is None:
+        if self._ends is None or self._silent:
             return False
         line = self.tape.slice(max(self.string_start, self.tape.pos - 256), self.tape.pos)
         return self._ends.swallowed.search(line) is not None and line.rstrip().endswith(("=", "("))
@@ -582,6 +582,8 @@ class PythonCallReader:
         tape.i = _skip_scalar(tape.text, tape.i).end()
         if tape.i == len(tape.text) and not self._final:
             return None
+        if self._silent and not self._is_ahead:
+            return self._ended_value()
         token = tape.slice(self._scalar_start, tape.pos)
         found, bare = scalar(token), None
         if found is None and self._stack[-1] in (KEY, BRACE, SPREAD_KEY):
