@@ -17,7 +17,6 @@ from dialects.engine.plain_tags import PlainTagScanner
 from dialects.engine.python_calls import Layout, PythonCallReader, StringEnd
 from dialects.engine.python_literals import NAME
 from dialects.engine.scanner import State
-from dialects.engine.schema import ANY, kinds_of, property_schema
 from dialects.engine.tape import Tape
 from dialects.events import Event
 
@@ -206,16 +205,7 @@ class PythonBlockScanner(PlainTagScanner):
         tape.i = begun.end()
         self.name_call(name)
         schema = self.tools[name].parameters if self.tools and name in self.tools else {}
-        parameters = _parameters(schema)
-        first = kinds_of(property_schema(schema, parameters[0]), schema) if parameters else ANY
-        self.reader = PythonCallReader(
-            tape,
-            self.string_end,
-            call_id=self.open_call.id,
-            name=name,
-            parameters=parameters,
-            first_is_object=bool(parameters) and "object" in first,
-        )
+        self.reader = PythonCallReader(tape, self.string_end, call_id=self.open_call.id, name=name, schema=schema)
         self._is_line_start = self._is_separated = False
         return self.args
 
@@ -369,9 +359,3 @@ class PythonBlockScanner(PlainTagScanner):
             self.tape.feed("")
             self.reader.run_limit = self._limit
             self._quick = self.reader.read_run
-
-
-def _parameters(schema: object) -> tuple[str, ...]:
-    """The names of a tool's parameters, in their order."""
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    return tuple(name for name in properties if isinstance(name, str)) if isinstance(properties, dict) else ()

@@ -16,7 +16,7 @@ a `CANDIDATE`: a copy of it (`ahead`) says whether the string is closed after al
 
 import copy
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any, TypeAlias
 
@@ -25,6 +25,7 @@ import regex
 from dialects.engine.arguments import BROKEN, CANDIDATE, DONE, GOING, TOO_DEEP, Arguments, skipping
 from dialects.engine.python_literals import NAME, decode_escape, scalar, string_form
 from dialects.engine.repair import MAX_DEPTH, dump, load
+from dialects.engine.schema import kinds_of, property_schema
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event, ToolArgDelta
 
@@ -137,8 +138,7 @@ class StringEnd:
 class PythonCallReader:
     """Reads one call's arguments from `tape`, from the cursor on, which stands behind the `(`.
 
-    `parameters` are the names of the tool's parameters, in their order, for arguments without a name;
-    `first_is_object` says that the first of them may be an object, so that a dict is its value and not all arguments.
+    `schema` is that of the tool's parameters: their order names the arguments that have no name.
     """
 
     def __init__(
@@ -148,8 +148,7 @@ class PythonCallReader:
         *,
         call_id: str = "",
         name: str = "",
-        parameters: Sequence[str] = (),
-        first_is_object: bool = False,
+        schema: object = None,
     ) -> None:
         self.tape = tape
         self.status = GOING
@@ -165,8 +164,8 @@ class PythonCallReader:
         self._ends = ends
         self._call_id = call_id
         self._name = name
-        self._parameters = parameters
-        self._first_is_object = first_is_object
+        self._schema = schema
+        self._parameters = _parameters(schema)
         self._state: State = self._argument
         self._events: list[Event] | None = None
         self._final = False
@@ -338,7 +337,7 @@ class PythonCallReader:
 
     def _unnamed(self, char: str) -> State | None:
         """An argument without a name. A dict alone may be all of them."""
-        if char == "{" and not self._first_is_object and not self._value_of and self._key is None:
+        if char == "{" and not self._value_of and not self._takes_object():
             self.note("positional-object")
             self.tape.i += 1
             self._open(SPREAD_KEY)
@@ -350,6 +349,12 @@ class PythonCallReader:
         self._position += 1
         self._begin_argument(key)
         return self._value
+
+    def _takes_object(self) -> bool:
+        """Whether the first parameter may be an object, so that a dict is its value and not all arguments."""
+        if not self._parameters:
+            return False
+        return "object" in kinds_of(property_schema(self._schema, self._parameters[0]), self._schema)
 
     def _begin_argument(self, key: str) -> None:
         self._key = None
@@ -803,3 +808,9 @@ class PythonCallReader:
         self._written.append(json_text)
         if self._events is not None:
             self._events.append(ToolArgDelta(self._call_id, self._name, None, "", json_text))
+
+
+def _parameters(schema: object) -> tuple[str, ...]:
+    """The names of a tool's parameters, in their order."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return tuple(name for name in properties if isinstance(name, str)) if isinstance(properties, dict) else ()
