@@ -295,7 +295,7 @@ class PythonBlockScanner(PlainTagScanner):
         call = self.call
         if call is not None and call.name is not None:
             self._end_named(could_end=could_end, at_block_end=True)
-        elif self._code and call is not None:
+        elif self._is_no_call():
             if self._may_be_prose:
                 self.take_back_opener()
                 return self.home()
@@ -315,6 +315,10 @@ class PythonBlockScanner(PlainTagScanner):
         else:
             self.drop_call("malformed")
 
+    def _is_no_call(self) -> bool:
+        """Whether the open call has no name, and something else stands in the block."""
+        return self.call is not None and self.call.name is None and (self._code or self._layout.has_comments)
+
     def _end_nothing(self) -> None:
         """No call was made."""
         if self.call is not None:
@@ -324,7 +328,7 @@ class PythonBlockScanner(PlainTagScanner):
     def _stream_ended(self) -> State:
         """The stream ends between calls."""
         call = self.call
-        if call is None or (call.name is None and not self._code):
+        if call is None or (call.name is None and not self._is_no_call()):
             self._end_nothing()
         elif self._arguments is None or (self.truncated and not self._is_separated):
             self.drop_call("unfinished")

@@ -94,6 +94,8 @@ class Layout:
 
     def __init__(self) -> None:
         self._in_comment = False
+        self.has_comments = False
+        """Whether there were any."""
 
     def skip(self, tape: Tape, *, final: bool) -> str:
         """The next character that is neither, with the cursor before it; empty: more input."""
@@ -106,7 +108,7 @@ class Layout:
             char = text[tape.i : tape.i + 1]
             if char != "#":
                 break
-            self._in_comment = True
+            self._in_comment = self.has_comments = True
         if char == "\\" and tape.i + 2 >= len(text) and not final:
             return ""
         return char
@@ -458,10 +460,9 @@ class PythonCallReader:
     def _escape(self) -> State | None:
         tape, text = self.tape, self.tape.text
         if self._form.is_raw:
-            following = text[tape.i + 1 : tape.i + 2]
-            if not following and not self._final:
+            if tape.i + 1 == len(text) and not self._final:
                 return None
-            pair = "\\" if following in "\r\n" else "\\" + following
+            pair = text[tape.i : tape.i + 2]
             self._take(pair, len(pair))
             return self._string
         escape = decode_escape(text, tape.i, final=self._final)
