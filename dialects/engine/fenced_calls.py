@@ -27,7 +27,7 @@ LONGEST_FENCE = 6
 """The longest fence, in backticks, that may be markup."""
 
 _LINE_END = r"[ \t]{0,16}+\r?\n"
-_COMMENTS = r"\s{0,64}+(?:#[^\n]{0,256}+\n\s{0,64}+){0,4}+"
+_COMMENTS = r"\s{0,64}+(?:(?:#|(?:import|from)\s)[^\n]{0,256}+\n\s{0,64}+){0,4}+"
 _IN_STRING = r"\r?\n[ \t]{0,8}+`{3,64}+"
 _line_end = regex.compile(_LINE_END)
 _line_end_or_cut = regex.compile(rf"{_LINE_END}|[ \t\r]{{0,16}}+\Z")
