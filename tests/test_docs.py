@@ -173,7 +173,9 @@ def _watching(scanner: type[Scanner], taken: set[tuple[str, str]]) -> type[Scann
 @every_dialect
 def test_the_sample_on_a_page_reads_back(name: str) -> None:
     page = (ROOT / "docs" / "dialects" / f"{name}.md").read_text(encoding="utf-8")
-    sample = re.search(r"<!-- generated: sample -->\n(?P<fence>`{3,})text\n(?P<text>.*?)\n(?P=fence)\n", page, re.DOTALL)
+    sample = re.search(
+        r"<!-- generated: sample -->\n(?P<fence>`{3,})text\n(?P<text>.*?)\n(?P=fence)\n", page, re.DOTALL
+    )
     assert sample
     assert "5.1 m" in sample["text"]
     (turn,) = [message for message in build.CONVERSATION if message["role"] == "assistant"]

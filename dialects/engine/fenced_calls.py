@@ -66,7 +66,6 @@ class FencedCallScanner(PythonBlockScanner):
         cls.string_end = StringEnd(
             closer=_IN_STRING,
             next_call=rf"{_IN_STRING}{cls.call_info}{_LINE_END}",
-            opener=rf"{_IN_STRING}[ \t]{{0,16}}+[^`\s<][^`\n]{{0,64}}+\n",
             swallowed=swallowed_call(cls.namespace),
         )
 

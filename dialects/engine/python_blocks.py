@@ -87,7 +87,9 @@ class PythonBlockScanner(PlainTagScanner):
         self._arguments = None
         self._code = self._is_broken = False
         self._broken_at = -1
-        self._ahead = None
+        if self._ahead is not None:
+            self._ahead.release()
+            self._ahead = None
 
     # States.
 
@@ -151,7 +153,7 @@ class PythonBlockScanner(PlainTagScanner):
             if real:
                 return self._unclosed_string()
         if status is GOING:
-            return self._cut_off() if self.final else None
+            return self._stream_ended_inside() if self.final else None
         if status is DONE:
             self._complete()
         else:
@@ -205,6 +207,7 @@ class PythonBlockScanner(PlainTagScanner):
         tape.i = begun.end()
         self.name_call(name)
         schema = self.tools[name].parameters if self.tools and name in self.tools else {}
+        self.reader.release()
         self.reader = PythonCallReader(tape, self.string_end, call_id=self.open_call.id, name=name, schema=schema)
         self._is_line_start = self._is_separated = False
         return self.args
@@ -250,6 +253,7 @@ class PythonBlockScanner(PlainTagScanner):
             return None
         self._taken_back += read
         self.reader.literal_until = self._candidate + self.max_held_chars if too_far else tape.pos
+        self._ahead.release()
         self._ahead = None
         tape.seek(self._candidate)
         return not too_far and status is not DONE
@@ -257,13 +261,14 @@ class PythonBlockScanner(PlainTagScanner):
     def _complete(self) -> None:
         self._is_broken = False
         self._arguments = self.reader.finish()
+        self.reader.release()
 
     def _unclosed_string(self) -> State:
         """The call ends at the cursor, in a string that was never closed."""
         if self.truncated:
             return self._cut_off()
         self._is_broken = True
-        if not self._find_swallowed() and not self.reader.passed_closer and self.reader.close(self._sink()):
+        if not self._find_swallowed() and self.reader.close(self._sink()):
             self._complete()
         return self.block
 
@@ -337,6 +342,13 @@ class PythonBlockScanner(PlainTagScanner):
                 self.note("missing-call-end")
             self.end_call(self._arguments)
         return self.after_call()
+
+    def _stream_ended_inside(self) -> State:
+        """The stream ends in the arguments, perhaps in a string that was never closed and swallowed another call."""
+        if self.truncated or not self.reader.in_string or not self._find_swallowed():
+            return self._cut_off()
+        self._is_broken = True
+        return self.block
 
     def _cut_off(self) -> State:
         """The stream ended inside the call."""

@@ -59,7 +59,7 @@ _argument = regex.compile(
 
 _SPACE = r"\s{0,256}+"
 _VALUE = r"(?:[rRbBuUfF]{0,2}[\"']|[\d\[({+.-]|(?:True|False|None|true|false|null)(?=\W))"
-_END_OF_CALL = r"\)[ \t]{0,64}+[\r\n,;\])#`<]"
+_END_OF_CALL = r"\)(?:[ \t]{0,64}+[\r\n,;\])#`<]|\.[A-Za-z_])"
 _END_OF_INNER = rf"{_SPACE}(?:[,)\]}}:\#]|`{{3}})"
 
 
@@ -87,6 +87,10 @@ _FOLLOWERS = {
     **dict.fromkeys((KEY, SPREAD_KEY), _BEHIND_KEY),
     BRACE: _BEHIND_FIRST,
 }
+
+
+def _over() -> State | None:
+    return None
 
 
 class Layout:
@@ -118,19 +122,19 @@ class StringEnd:
     """What may end a call inside a string that was never closed. All patterns match from a line break on, and are
     bounded.
 
-    A `closer` with nothing behind it on its line may, and so may `next_call`. An `opener` begins something in the
-    string's text which the next closer ends. `swallowed` is found where another call begins within the string.
+    `next_call` may. A `closer` with nothing behind it on its line may, but not in a string in triple quotes, which has
+    lines of its own. `swallowed` is found where another call begins within the string.
     """
 
-    def __init__(self, *, closer: str, next_call: str, opener: str, swallowed: str) -> None:
-        kinds = rf"|(?P<next_call>{next_call})|(?P<opener>{opener})"
-        self._pattern = regex.compile(rf"(?P<closer>{closer}[ \t]{{0,16}}+\r?[\n<]){kinds}")
-        self._at_the_end = regex.compile(rf"(?P<closer>{closer}[ \t]{{0,16}}+\r?(?:[\n<]|\Z)){kinds}")
+    def __init__(self, *, closer: str, next_call: str, swallowed: str) -> None:
+        other = rf"|(?P<next_call>{next_call})"
+        self._pattern = regex.compile(rf"(?P<closer>{closer}[ \t]{{0,16}}+\r?[\n<]){other}")
+        self._at_the_end = regex.compile(rf"(?P<closer>{closer}[ \t]{{0,16}}+\r?(?:[\n<]|\Z)){other}")
         self.swallowed = regex.compile(swallowed)
 
     def at(self, text: str, start: int, *, final: bool) -> str | None:
-        """What stands behind the line break at `start`: `closer`, `next_call`, `opener`; empty: something else; None:
-        more input."""
+        """What stands behind the line break at `start`: `closer`, `next_call`; empty: something else; None: more
+        input."""
         found = (self._at_the_end if final else self._pattern).match(text, start, partial=not final)
         if found is None:
             return ""
@@ -193,12 +197,8 @@ class PythonCallReader:
         self._form = string_form("", '"')
         self._is_direct = False
         """Whether the string that is open is the value of an argument."""
-        self._inner = 0
-        """How many of what `StringEnd.opens` matches are open in the string."""
         self.is_at_next_call = False
         """Whether what may end the call, at a `CANDIDATE`, is the beginning of another one."""
-        self.passed_closer = False
-        """Whether what may have ended the call was taken for the end of something in a string."""
         self._scalar_start = 0
 
     # What a scanner calls.
@@ -254,6 +254,10 @@ class PythonCallReader:
         """Whether a string is open."""
         return self._state in (self._string, self._quote)
 
+    @property
+    def _is_triple(self) -> bool:
+        return len(self._form.quote) == 3
+
     def ahead(self) -> "PythonCallReader":
         """A reader that goes on from here in silence, takes for literal what could end the call inside a string, and
         breaks at a quote that nobody escaped."""
@@ -281,6 +285,8 @@ class PythonCallReader:
     def close(self, events: list[Event] | None) -> bool:
         """The call ends at the cursor, without its `)`. Whether what is missing is plain; then it is `DONE`."""
         self._events = events
+        if self.in_string and self._is_triple:
+            return False
         is_begun = self._state != self._element
         if self._state in (self._scalar, self._escape) or (is_begun and self._stack[-1] in (KEY, SPREAD_KEY, BRACE)):
             return False
@@ -301,6 +307,15 @@ class PythonCallReader:
         text = "".join(self._written)
         self._written = []
         return Arguments(self._value_of, text, tuple(self.repairs))
+
+    def release(self) -> None:
+        """Let go of everything that takes memory; the reader is not used any more."""
+        self._state = _over
+        self._events = None
+        self._shown = Pieces()
+        self._written = []
+        self._held = []
+        self._value_of = {}
 
     def note(self, name: str) -> None:
         """Name a tolerance, once."""
@@ -424,7 +439,6 @@ class PythonCallReader:
 
     def _begin_string(self, quotes: "regex.Match[str]", *, is_first: bool) -> State:
         self._form = string_form(quotes["prefix"].lower(), quotes["quote"])
-        self._inner = 0
         self.tape.i = quotes.end()
         self.string_start = self.tape.pos
         if is_first:
@@ -490,19 +504,14 @@ class PythonCallReader:
             kind = self._ends.at(text, tape.i, final=self._final)
             if kind is None:
                 return None
-            if kind == "next_call" or (kind == "closer" and not self._inner):
+            if kind == "next_call" or (kind and not self._is_triple):
                 self.is_at_next_call = kind == "next_call"
                 self.status = CANDIDATE
                 return None
-            if kind == "closer":
-                self._inner -= 1
-                self.passed_closer = True
-            elif kind:
-                self._inner += 1
         length = 2 if text.startswith("\r\n", tape.i) else 1
         if text[tape.i] == "\r" and length == 1 and tape.i + 1 == len(text) and not self._final:
             return None
-        if len(self._form.quote) == 1:
+        if not self._is_triple:
             self.note("control-character")
         self._take(text[tape.i : tape.i + length], length)
         return self._string
