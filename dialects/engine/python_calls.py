@@ -57,7 +57,7 @@ _argument = regex.compile(
     r"\s{0,64}+(?P<sign>[=:])"
 )
 
-_SPACE = r"\s{0,256}+"
+_SPACE = r"(?:\s|\\\r?\n){0,256}+"
 _VALUE = r"(?:[rRbBuUfF]{0,2}[\"']|[\d\[({+.-]|(?:True|False|None|true|false|null)(?=\W))"
 _END_OF_CALL = r"\)(?:[ \t]{0,64}+[\r\n,;\])#`<]|\.[A-Za-z_])"
 _END_OF_INNER = rf"{_SPACE}(?:[,)\]}}:\#]|`{{3}})"
