@@ -195,6 +195,8 @@ class PythonCallReader:
         self._written: list[str] = []
         self._value_of: dict[str, Any] = {}
         self._form = string_form("", '"')
+        self._has_bare_quotes = False
+        """Whether the string that is open had quotes in it that nobody escaped."""
         self._is_direct = False
         """Whether the string that is open is the value of an argument."""
         self.is_at_next_call = False
@@ -439,6 +441,7 @@ class PythonCallReader:
 
     def _begin_string(self, quotes: "regex.Match[str]", *, is_first: bool) -> State:
         self._form = string_form(quotes["prefix"].lower(), quotes["quote"])
+        self._has_bare_quotes = False
         self.tape.i = quotes.end()
         self.string_start = self.tape.pos
         if is_first:
@@ -537,6 +540,7 @@ class PythonCallReader:
         if expression is not None or self._is_ahead or self._opened_another_call():
             return self._break()
         self.note("unescaped-quote")
+        self._has_bare_quotes = True
         self._take(quote[0], 1)
         return self._string
 
@@ -547,7 +551,9 @@ class PythonCallReader:
             pattern = _BEHIND_POSITIONAL
             if self._has_keywords:
                 pattern = _BEHIND_PAIR if self._has_pairs else _BEHIND_KEYWORD
-        if text.startswith(self._form.quote[0], start):
+        char = self._form.quote[0]
+        is_one_too_many = text.startswith(char, start) and not text.startswith(char, start + 1)
+        if is_one_too_many and (self._has_bare_quotes or self._is_triple):
             second = pattern.match(text, start + 1, partial=not self._final)
             if second is not None:
                 return None if second.partial else False
