@@ -23,7 +23,6 @@ _NOT_READ_YET = {
     "Llama": r"llama[-_ ]?[34]",
     "Kimi-K3": r"kimi[-_ ]?k3",
     "Claude": r"claude",
-    "Gemini": r"gemini",
 }
 """Families whose dialect this package does not have. An id that names one of them beside a family that it has (a
 distilled model) is not answered with the other's dialect, unless that one goes first."""

@@ -14,6 +14,7 @@ from typing import Any
 from dialects.auto import AutoScanner
 from dialects.engine.dialect import Dialect
 from dialects.engine.scanner import MAX_CALL_CHARS, MAX_HELD_CHARS, InbandScanner, UnknownTools
+from dialects.gemini import GEMINI
 from dialects.gemma import GEMMA
 from dialects.glm import GLM
 from dialects.harmony import HARMONY
@@ -38,6 +39,7 @@ _DIALECTS = (
     QWEN3,
     GLM,
     HARMONY,
+    GEMINI,
     GEMMA,
 )
 _BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in _DIALECTS}

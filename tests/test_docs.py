@@ -179,15 +179,17 @@ def _watching(scanner: type[Scanner], taken: set[tuple[str, str]]) -> type[Scann
 @every_dialect
 def test_the_sample_on_a_page_reads_back(name: str) -> None:
     page = (ROOT / "docs" / "dialects" / f"{name}.md").read_text(encoding="utf-8")
-    sample = re.search(r"<!-- generated: sample -->\n```text\n(.*?)\n```\n", page, re.DOTALL)
+    sample = re.search(
+        r"<!-- generated: sample -->\n(?P<fence>`{3,})text\n(?P<text>.*?)\n(?P=fence)\n", page, re.DOTALL
+    )
     assert sample
-    assert "5.1 m" in sample[1]
+    assert "5.1 m" in sample["text"]
     (turn,) = [message for message in build.CONVERSATION if message["role"] == "assistant"]
     dialect = get_dialect(name)
     written = dialect.render_thinking(turn["reasoning_content"])
-    assert written in sample[1]
+    assert written in sample["text"]
     calls = dialect.render_assistant_tool_calls([call["function"] for call in turn["tool_calls"]], tools=build.TOOLS)
-    assert calls in sample[1]
+    assert calls in sample["text"]
 
 
 @every_dialect

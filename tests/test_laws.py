@@ -659,7 +659,7 @@ def test_no_control_token_of_a_rendered_turn_is_visible(name: str, data: st.Data
         leaks = {token for event in events for token in get_dialect(name).control_tokens if token in said_by(event)}
         if name not in SPECIAL_TOKENS and leaks:
             opener = re.match(
-                r"\n*(<[^<>|]*>)", get_dialect(name).render_assistant_tool_calls([ToolCall(None, "f", {})])
+                r"\n*(<[^<>|]*>|`+\w+)", get_dialect(name).render_assistant_tool_calls([ToolCall(None, "f", {})])
             )
             assert opener
             assert leaks == {opener[1]}
