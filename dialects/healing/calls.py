@@ -208,7 +208,8 @@ class CallLine:
     @property
     def held_chars(self) -> int:
         """How many characters of arguments wait."""
-        return sum(call.size for calls in (self._healed, self._line) for call in calls if call.index is None)
+        waiting = {id(call): call for call in (*self._healed, *self._line, *self._open.values())}
+        return sum(call.size for call in waiting.values() if call.index is None)
 
     @property
     def is_cut(self) -> bool:
