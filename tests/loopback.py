@@ -8,7 +8,7 @@ import asyncio
 import gc
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, TypeAlias
 
 import httpx
@@ -131,6 +131,10 @@ class Proxy:
     async def complete(self, **request: Any) -> httpx.Response:
         """The answer to a request for a chat completion, read to its end."""
         return await self.client.post("/v1/chat/completions", json={"model": "m", "messages": [], **request})
+
+    def stream(self, **request: Any) -> AbstractAsyncContextManager[httpx.Response]:
+        """The same, to be read by the test."""
+        return self.client.stream("POST", "/v1/chat/completions", json={"model": "m", "messages": [], **request})
 
     def request(self, **fields: Any) -> bytes:
         """Such a request as bytes, for clients that misbehave."""

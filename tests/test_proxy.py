@@ -5,6 +5,7 @@ import gc
 import gzip
 import json
 import logging
+import sys
 import tracemalloc
 from typing import Any
 
@@ -39,14 +40,6 @@ MID_CALL = event(chunk(LEAK[: LEAK.index("Büsum") + 2]))
 
 def chunked(*pieces: bytes) -> bytes:
     return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
-
-
-def dechunked(data: bytes) -> bytes:
-    body = b""
-    while data:
-        size, _, rest = data.partition(b"\r\n")
-        body, data = body + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
-    return body
 
 
 def answer(status: str, headers: str, body: bytes) -> bytes:
@@ -119,7 +112,7 @@ def test_text_arrives_before_the_stream_is_over() -> None:
         async with (
             Upstream(SSE_HEAD, event(chunk("first")), wait, END) as upstream,
             serve(upstream) as proxy,
-            proxy.client.stream("POST", "/v1/chat/completions", json={"messages": []}) as response,
+            proxy.stream() as response,
         ):
             async for line in response.aiter_lines():
                 if "first" in line:
@@ -443,28 +436,29 @@ def test_a_client_that_reads_no_more_is_let_go() -> None:
     run(test)
 
 
-def test_a_waiting_client_is_kept_patient() -> None:
+@pytest.mark.parametrize("chunks", [False, True], ids=["comments", "chunks"])
+def test_a_waiting_client_is_kept_patient(chunks: bool) -> None:
+    word = b'"delta":{},"finish_reason":null' if chunks else b": ping\n"
+
     async def test() -> None:
-        for settings, word in (({}, b": ping\n"), ({"keep_alive_chunks": True}, b'"delta":{},"finish_reason":null')):
-            done = asyncio.Event()
+        heard = asyncio.Event()
 
-            async def wait(_: Conversation, done: asyncio.Event = done) -> None:
-                await done.wait()
+        async def wait(_: Conversation) -> None:
+            await heard.wait()
 
-            steps = [SSE_HEAD, *STREAM[:4], wait, *STREAM[4:], END]
-            async with Upstream(*steps) as upstream, serve(upstream, keep_alive=0.05, **settings) as proxy:
-                reader, writer = await proxy.connect()
-                head, _, body = proxy.request(stream=True, tools=TOOLS).partition(b"\r\n\r\n")
-                writer.write(head + b"\r\nconnection: close\r\n\r\n" + body)
-                seen = b""
-                while seen.count(word) < 3:
-                    assert (piece := await reader.read(1000)), seen
-                    seen += piece
-                assert b"tool_calls" not in seen
-                done.set()
-                seen += await reader.read()
-                writer.close()
-            healed = Answer(dechunked(seen.partition(b"\r\n\r\n")[2]))
+        steps: list[Step] = [SSE_HEAD, *STREAM[:4], wait, *STREAM[4:], END]
+        async with (
+            Upstream(*steps) as upstream,
+            serve(upstream, keep_alive=0.05, keep_alive_chunks=chunks) as proxy,
+            proxy.stream(stream=True, tools=TOOLS) as response,
+        ):
+            seen = b""
+            async for data in response.aiter_raw():
+                seen += data
+                if seen.count(word) == 3:
+                    assert b"tool_calls" not in seen
+                    heard.set()
+            healed = Answer(seen)
             assert (healed.names, healed.finish) == (["get_tide"], ["tool_calls"])
 
     run(test)
@@ -487,8 +481,7 @@ def test_twenty_megabytes_pass_without_being_kept() -> None:
 
             async def read() -> int:
                 size = 0
-                request = {"json": {"messages": [], "stream": True}}
-                async with proxy.client.stream("POST", "/v1/chat/completions", **request) as response:
+                async with proxy.stream() as response:
                     async for data in response.aiter_raw():
                         size += len(data)
                 return size
@@ -621,7 +614,7 @@ def test_an_exception_is_logged_without_its_text() -> None:
         raise ValueError("secret")
     except ValueError:
         record = logging.getLogger("dialects").makeRecord(
-            "dialects", logging.ERROR, __file__, 1, "it failed", (), __import__("sys").exc_info()
+            "dialects", logging.ERROR, __file__, 1, "it failed", (), sys.exc_info()
         )
     line = json.loads(JsonFormatter().format(record))
     assert line["exception"] == "ValueError"
