@@ -455,7 +455,7 @@ def test_a_waiting_client_is_kept_patient(chunks: bool) -> None:
             seen = b""
             async for data in response.aiter_raw():
                 seen += data
-                if seen.count(word) == 3:
+                if seen.count(word) >= 3 and not heard.is_set():
                     assert b"tool_calls" not in seen
                     heard.set()
             healed = Answer(seen)

@@ -52,6 +52,8 @@ class Handover(msgspec.Struct, frozen=True):
     generation_prompt: str
     shown: str
     rest: str
+    thinking: str = ""
+    """What opened the thinking that is open, if that is no tag of the dialect's own."""
 
 
 class AutoScanner(ThinkingScanner):
@@ -174,16 +176,18 @@ class AutoScanner(ThinkingScanner):
     def _choose(self, name: str) -> State | None:
         """The marker at the cursor decides. The newlines before it are for the chosen scanner to judge."""
         tape = self.tape
-        prompt, shown, newlines = "", "", 0
+        prompt, shown, newlines, thinking = "", "", 0, ""
         if self._is_first and not self._said:
             prompt, newlines = self.generation_prompt, self._text_newlines
+        elif self.thinking_open and self.idiom.opener != THINK_BEGIN and not self._fences:
+            shown, thinking = "x", self.idiom.opener
         elif self.thinking_open:
             prompt = thinking_opener(get_dialect(name))
         elif self._gap is None:
             newlines = self._text_newlines
             if self._said:
                 shown = "x\n " if self.markdown.blank and not newlines else "x"
-        self.handover = Handover(name, prompt, shown, "\n" * newlines + tape.text[tape.i :])
+        self.handover = Handover(name, prompt, shown, "\n" * newlines + tape.text[tape.i :], thinking)
         self._text_newlines = 0
         self.end_thinking()
         tape.i = len(tape.text)

@@ -5,7 +5,10 @@ healer. With the pattern `auto` the scanner is chosen on the way (`healing/auto.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
+
+from msgspec.structs import replace
 
 from dialects.detection import Match, dialect_for_model
 from dialects.engine.plain_tags import PlainTagScanner
@@ -32,6 +35,19 @@ def pattern_for(model_id: str) -> Match:
     return Match(THINKING, (), f"{match.reason}; so only thinking is healed")
 
 
+class Draft:
+    """What follows the beginning of a call that may be a draft."""
+
+    def __init__(self, healer: ThinkingScanner) -> None:
+        self.healer = healer
+        """The thinking healer as it will be if this is a draft."""
+        self.said: list[Event] = []
+        """What it says then."""
+        self.events: list[Event] = []
+        """What came from the dialect, which counts if it is none."""
+        self.size = 0
+
+
 class StreamHealer:
     """Heals one stream at a time of visible text.
 
@@ -43,6 +59,9 @@ class StreamHealer:
 
     Raises what `create_inband_scanner` raises.
     """
+
+    auto_type: type[AutoScanner] = AutoScanner
+    thinking_type: type[ThinkingScanner] = ThinkingScanner
 
     def __init__(
         self,
@@ -82,7 +101,9 @@ class StreamHealer:
     @property
     def held_chars(self) -> int:
         """How many characters are held back at the moment."""
-        return sum(part.held_chars for part in (self._auto, self._dialect, self._thinking) if part is not None)
+        parts = (self._auto, self._dialect, self._thinking)
+        drafted = self._draft.size if self._draft is not None else 0
+        return drafted + sum(part.held_chars for part in parts if part is not None)
 
     def feed(self, text: str) -> list[Event]:
         """The events that the next piece of the text gives. Raises TypeError for anything but a str."""
@@ -103,6 +124,8 @@ class StreamHealer:
             events += self._handed_over()
         if self._dialect is not None:
             events += self._behind(self._dialect.flush(truncated=truncated))
+        if self._draft is not None:
+            events += self._end_draft(is_draft=False)
         if self._auto is None and self._thinking is not None:
             events += self._thinking.flush()
         events = self._offered(events)
@@ -116,13 +139,14 @@ class StreamHealer:
         self._dialect: Scanner | None = self._own
         self._auto: AutoScanner | None = None
         self._thinking: ThinkingScanner | None = None
+        self._draft: Draft | None = None
         self._cut = 0
         """How many characters of the dialect's text stand for some that are out already."""
         self._echoes: set[str] = set()
         self._unknown: str | None = None
         """The id of the open call whose tool was not offered."""
         if self._start == AUTO:
-            self._auto = AutoScanner(
+            self._auto = self.auto_type(
                 self._scanner_of,
                 parse_thinking=self._parse_thinking,
                 generation_prompt=self._prompt,
@@ -130,9 +154,10 @@ class StreamHealer:
             )
         elif self._parse_thinking:
             opened = self._dialect is not None and self._dialect.thinking_open
-            self._thinking = ThinkingScanner(
-                generation_prompt="" if opened else self._prompt, max_held_chars=self._max_held_chars
-            )
+            self._thinking = self._thinking_scanner("" if opened else self._prompt)
+
+    def _thinking_scanner(self, generation_prompt: str) -> ThinkingScanner:
+        return self.thinking_type(generation_prompt=generation_prompt, max_held_chars=self._max_held_chars)
 
     def _create(self, name: str, generation_prompt: str) -> Scanner:
         return create_inband_scanner(name, **self._options, generation_prompt=generation_prompt)
@@ -168,15 +193,22 @@ class StreamHealer:
         self._auto = None
         self._pattern = decided.name
         self._dialect = self._create(decided.name, decided.generation_prompt)
-        self._thinking = ThinkingScanner(max_held_chars=self._max_held_chars) if self._parse_thinking else None
+        if self._parse_thinking:
+            self._thinking = self._thinking_scanner(decided.thinking)
         self._cut = len(decided.shown)
         return self._behind(self._dialect.feed(decided.shown + decided.rest))
 
     def _behind(self, events: list[Event]) -> list[Event]:
         """What the thinking healer makes of a dialect's text."""
-        healer = self._thinking
         out: list[Event] = []
         for event in events:
+            healer = self._thinking
+            if healer is not None and (
+                self._draft is not None
+                or (isinstance(event, ToolStart) and healer.thinking_open and self.has_plain_tags)
+            ):
+                out += self._drafted(event, healer)
+                continue
             if isinstance(event, Text):
                 if self._cut:
                     text = event.text[self._cut :]
@@ -191,6 +223,40 @@ class StreamHealer:
                 out += healer.settle()
             out.append(event)
         return out
+
+    def _drafted(self, event: Event, healer: ThinkingScanner) -> list[Event]:
+        """A call in plain-text tags stands in thinking that the dialect does not know. It is a draft if that thinking
+        ends behind it, and real if it never does; a copy of the healer finds out."""
+        draft = self._draft = self._draft or Draft(deepcopy(healer))
+        draft.events.append(event)
+        match event:
+            case Text(text):
+                said = draft.healer.feed(text)
+            case ToolEnd(raw_block=text) | ToolDropped(raw_block=text):
+                said = draft.healer.think(f"\n{text}")
+            case ThinkingDelta(text):
+                said = draft.healer.think(text)
+            case _:
+                return []
+        draft.said += said
+        draft.size += len(text)
+        if draft.healer.thinking_open and draft.size <= self._max_held_chars:
+            return []
+        return self._end_draft(is_draft=True)
+
+    def _end_draft(self, *, is_draft: bool) -> list[Event]:
+        draft, self._draft = self._draft, None
+        assert draft is not None
+        assert self._thinking is not None
+        if is_draft:
+            self._thinking = draft.healer
+            return draft.said
+        return self._thinking.settle() + self._behind(
+            [
+                replace(event, repairs=("unclosed-thinking", *event.repairs)) if isinstance(event, ToolEnd) else event
+                for event in draft.events
+            ]
+        )
 
     # Calls that do not count.
 

@@ -89,6 +89,13 @@ class ThinkingScanner(PlainTagScanner):
         self.generation_prompt = prompt
         return events
 
+    def think(self, text: str) -> list[Event]:
+        """Text that is thinking, whatever it holds: a draft of a call. Nothing of it is read as a tag."""
+        if self.held_chars:
+            return self.feed(text)
+        self.say(text)
+        return self._taken_events()
+
     def say(self, text: str) -> None:
         """Text or thinking."""
         if self._mentioned and "\n" in text:
