@@ -60,9 +60,6 @@ class StreamHealer:
     Raises what `create_inband_scanner` raises.
     """
 
-    auto_type: type[AutoScanner] = AutoScanner
-    thinking_type: type[ThinkingScanner] = ThinkingScanner
-
     def __init__(
         self,
         pattern: str = AUTO,
@@ -146,18 +143,21 @@ class StreamHealer:
         self._unknown: str | None = None
         """The id of the open call whose tool was not offered."""
         if self._start == AUTO:
-            self._auto = self.auto_type(
-                self._scanner_of,
-                parse_thinking=self._parse_thinking,
-                generation_prompt=self._prompt,
-                max_held_chars=self._max_held_chars,
-            )
+            self._auto = self._auto_scanner()
         elif self._parse_thinking:
             opened = self._dialect is not None and self._dialect.thinking_open
             self._thinking = self._thinking_scanner("" if opened else self._prompt)
 
     def _thinking_scanner(self, generation_prompt: str) -> ThinkingScanner:
-        return self.thinking_type(generation_prompt=generation_prompt, max_held_chars=self._max_held_chars)
+        return ThinkingScanner(generation_prompt=generation_prompt, max_held_chars=self._max_held_chars)
+
+    def _auto_scanner(self) -> AutoScanner:
+        return AutoScanner(
+            self._scanner_of,
+            parse_thinking=self._parse_thinking,
+            generation_prompt=self._prompt,
+            max_held_chars=self._max_held_chars,
+        )
 
     def _create(self, name: str, generation_prompt: str) -> Scanner:
         return create_inband_scanner(name, **self._options, generation_prompt=generation_prompt)
