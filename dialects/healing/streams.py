@@ -100,7 +100,7 @@ class StreamHealer:
         """How many characters are held back at the moment."""
         parts = (self._auto, self._dialect, self._thinking)
         drafted = self._draft.size if self._draft is not None else 0
-        return drafted + sum(part.held_chars for part in parts if part is not None)
+        return drafted + self._unknown_chars + sum(part.held_chars for part in parts if part is not None)
 
     def feed(self, text: str) -> list[Event]:
         """The events that the next piece of the text gives. Raises TypeError for anything but a str."""
@@ -142,6 +142,7 @@ class StreamHealer:
         self._echoes: set[str] = set()
         self._unknown: str | None = None
         """The id of the open call whose tool was not offered."""
+        self._unknown_chars = 0
         if self._start == AUTO:
             self._auto = self._auto_scanner()
         elif self._parse_thinking:
@@ -273,12 +274,12 @@ class StreamHealer:
                     continue
                 case ToolStart(name=name, id=call_id) if self._names is not None and name not in self._names:
                     self._unknown = call_id
-                case ToolArgDelta(id=call_id) if call_id == self._unknown:
-                    continue
+                case ToolArgDelta(id=call_id, json=piece) if call_id == self._unknown:
+                    self._unknown_chars += len(piece)
                 case ToolEnd(id=call_id, raw_block=raw) | ToolDropped(id=call_id, raw_block=raw) if (
                     call_id == self._unknown
                 ):
-                    self._unknown = None
+                    self._unknown, self._unknown_chars = None, 0
                     out.append(Text(raw))
                 case _:
                     out.append(event)
