@@ -7,13 +7,11 @@ Nothing here names a dialect. What decides is derived from the scanners of the f
   first characters (`call_start`) in one dialect alone.
 
 Dialects whose scanners read alike count as one: the first of the table. Until the decision a `Decider` lifts reasoning
-out of the text, as the thinking healer does; then it hands over, from that marker on, and is done. An `AutoScanner` is
-both halves in one: a decider, and the scanner that it decided on with the thinking healer behind it.
+out of the text, as the thinking healer does; then it hands over, from that marker on, and is done (`scanner_row.py`).
 """
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import msgspec
 
@@ -23,9 +21,9 @@ from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import THINK_BEGIN, PlainTagScanner
 from dialects.engine.scanner import Scanner, State
 from dialects.events import Event
-from dialects.thinking import ThinkingHealer, ThinkingScanner
+from dialects.thinking import ThinkingScanner
 
-__all__ = ["AutoScanner", "Decider", "Handover", "Match", "Openers", "openers", "thinking_opener"]
+__all__ = ["Decider", "Handover", "Match", "Openers", "openers", "thinking_opener"]
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -68,6 +66,8 @@ class Handover(msgspec.Struct, frozen=True):
     generation_prompt: str
     shown: str
     rest: str
+    thinking: str = ""
+    """What opened the thinking that is open, if that is no tag of the dialect's own."""
 
 
 class Decider(ThinkingScanner):
@@ -194,9 +194,11 @@ class Decider(ThinkingScanner):
     def _choose(self, name: str, candidates: Sequence[str], sign: str) -> State | None:
         """The marker at the cursor decides. The newlines before it are for the chosen scanner to judge."""
         tape = self.tape
-        prompt, shown, newlines = "", "", 0
+        prompt, shown, newlines, thinking = "", "", 0, ""
         if self._is_first and not self._said:
             prompt, newlines = self.generation_prompt, self._text_newlines
+        elif self.thinking_open and self.idiom.opener != THINK_BEGIN and not self._fences:
+            shown, thinking = "x", self.idiom.opener
         elif self.thinking_open:
             prompt = self._openers.thinking[name]
         elif self._gap is None:
@@ -205,114 +207,12 @@ class Decider(ThinkingScanner):
                 shown = "x\n " if self.markdown.blank and not newlines else "x"
         alike = dict.fromkeys(twin for candidate in candidates for twin in self._openers.alike[candidate])
         rest = "\n" * newlines + tape.text[tape.i :]
-        self.handover = Handover(name, tuple(alike), sign, prompt, shown, rest)
+        self.handover = Handover(name, tuple(alike), sign, prompt, shown, rest, thinking)
         self._text_newlines = 0
         self.end_thinking()
         tape.i = len(tape.text)
         self.stopped = True
         return None
-
-
-class AutoScanner:
-    """Reads a stream whose dialect the stream itself tells, by the first marker that only one can have begun.
-
-    Until then it reads text, and every family's reasoning; `match` says what is known. The dialect of a stream never
-    changes once it is known. `options` are those of `create_inband_scanner`.
-    """
-
-    def __init__(self, dialects: tuple[Dialect, ...], **options: Any) -> None:
-        self._dialects = dialects
-        self._options = options
-        self._scanners: dict[str, Scanner] = {}
-        readable = tuple(dialect.name for dialect in dialects if dialect.scanner is not None)
-        self._unknown = Match(None, readable, "no marker has come that only one dialect can have begun")
-        first = self._create(readable[0], options.get("generation_prompt", ""))
-        self._max_held_chars, self._parse_thinking = first.max_held_chars, first.parse_thinking
-        self._prompt = first.generation_prompt
-        self._of_prompt = self._decider_of("", self._prompt).handover
-        self._reset()
-
-    @property
-    def match(self) -> Match:
-        """Which dialect it is: `name` where that is sure, else the `candidates`; and why."""
-        return self._match
-
-    @property
-    def scanner(self) -> Scanner | None:
-        """The scanner of the dialect that it is, once that is known."""
-        return self._chosen.scanner if self._chosen is not None else None
-
-    @property
-    def name(self) -> str | None:
-        """The dialect that the stream is read in, once that is known: the first of the candidates that read alike."""
-        return self._name
-
-    @property
-    def held_chars(self) -> int:
-        """How many characters of the stream are held back at the moment."""
-        return (self._chosen or self._decider).held_chars
-
-    def feed(self, text: str) -> list[Event]:
-        """The events that the next piece of the stream gives. Raises TypeError for anything but a str."""
-        if self._chosen is not None:
-            return self._chosen.feed(text)
-        return self._decider.feed(text) + self._handed_over()
-
-    def flush(self, *, truncated: bool = False) -> list[Event]:
-        """The stream is over: the events that were held back. The scanner is as new afterwards."""
-        events: list[Event] = []
-        if self._chosen is None:
-            events += self._decider.flush(truncated=truncated)
-            events += self._handed_over()
-        if self._chosen is not None:
-            events += self._chosen.flush(truncated=truncated)
-        self._reset()
-        return events
-
-    def _reset(self) -> None:
-        self._chosen: ThinkingHealer | None = None
-        self._name: str | None = None
-        self._match = self._unknown
-        self._decider = self._decider_of(self._prompt)
-        if self._of_prompt is not None:
-            self._choose(self._of_prompt, ThinkingHealer(self._create(self._of_prompt.name, self._prompt)))
-
-    def _decider_of(self, generation_prompt: str, text: str = "") -> Decider:
-        decider = Decider(
-            self._dialects,
-            self._scanner_of,
-            parse_thinking=self._parse_thinking,
-            generation_prompt=generation_prompt,
-            max_held_chars=self._max_held_chars,
-        )
-        decider.feed(text)
-        return decider
-
-    def _handed_over(self) -> list[Event]:
-        """Go on with the scanner that was decided on, if one was."""
-        decided = self._decider.handover
-        if decided is None:
-            return []
-        scanner = self._create(decided.name, decided.generation_prompt)
-        chosen = ThinkingHealer(scanner, cut=len(decided.shown))
-        self._choose(decided, chosen)
-        return chosen.feed(decided.shown + decided.rest)
-
-    def _choose(self, decided: Handover, chosen: ThinkingHealer) -> None:
-        self._chosen, self._name = chosen, decided.name
-        is_sure = len(decided.candidates) == 1
-        reason = f"{decided.sign!r} begins only in {' and '.join(decided.candidates)}"
-        self._match = Match(decided.name if is_sure else None, decided.candidates, reason)
-
-    def _create(self, name: str, generation_prompt: str) -> Scanner:
-        (dialect,) = (dialect for dialect in self._dialects if dialect.name == name)
-        assert dialect.scanner is not None
-        return dialect.scanner(**{**self._options, "generation_prompt": generation_prompt})
-
-    def _scanner_of(self, name: str) -> Scanner:
-        if name not in self._scanners:
-            self._scanners[name] = self._create(name, "")
-        return self._scanners[name]
 
 
 def thinking_opener(dialect: Dialect) -> str:

@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-__all__ = ["Utf8Text", "recut"]
+__all__ = ["Utf8Text", "read_some", "recut"]
 
 READ_BYTES = 65536
 _ERRORS = "dialects.replace-and-count"
@@ -36,7 +36,7 @@ class Utf8Text:
 
         codecs.register_error(_ERRORS, replace)
         decoder = codecs.getincrementaldecoder("utf-8")(_ERRORS)
-        while data := _read_some(self._source):
+        while data := read_some(self._source):
             text = decoder.decode(data)
             fed += len(data)
             start = fed - len(decoder.getstate()[0])
@@ -65,5 +65,6 @@ def recut(pieces: Iterable[str], size: int) -> Iterator[str]:
         yield rest
 
 
-def _read_some(source: BinaryIO) -> bytes:
+def read_some(source: BinaryIO) -> bytes:
+    """What is there at once; empty at the end."""
     return source.read1(READ_BYTES) if isinstance(source, io.BufferedReader) else source.read(READ_BYTES)

@@ -19,16 +19,18 @@ from importlib import metadata
 from typing import Any, BinaryIO, NoReturn, TextIO
 
 from dialects import demo
-from dialects.bytestream import Utf8Text, recut
+from dialects.bytestream import Utf8Text, read_some, recut
 from dialects.conversion import convert
 from dialects.detection import dialect_for_model, dialect_for_template
 from dialects.engine.dialect import Dialect
 from dialects.engine.scanner import MAX_HELD_CHARS
 from dialects.events import Event, event_to_json
 from dialects.factory import all_dialects, create_inband_scanner, get_dialect
-from dialects.healing.http import HealingOptions
+from dialects.healing.explain import ExplainingHealer
+from dialects.healing.http import Exchange, HealingOptions
+from dialects.messages import read_tools
 from dialects.templates import dialect_of_template, find_template
-from dialects.terminal import EventPrinter, Tally, wants_colour
+from dialects.terminal import EventPrinter, Tally, explained, wants_colour
 from dialects.transcript import render_tool_prompt, render_transcript
 
 __all__ = ["main"]
@@ -181,6 +183,47 @@ def _which(options: argparse.Namespace) -> int:
         print(match.name)
     print(match.reason, file=sys.stderr)
     return OK if match.name is not None else UNKNOWN_MODEL
+
+
+def _heal(options: argparse.Namespace) -> int:
+    with _as_usage_errors():
+        healing = _healing_options(options)
+        exchange = Exchange(_request(options), healing, explain=options.explain)
+    stream = exchange.stream()
+    held = 0
+    with _input(options.file) as source:
+        while data := read_some(source):
+            for line in data.splitlines(keepends=True):
+                _write_bytes(stream.feed(line))
+                held = max(held, stream.held_chars)
+    _write_bytes(stream.finish())
+    _never_refuse_a_character(sys.stderr)
+    if isinstance(exchange.healer, ExplainingHealer):
+        for row in explained(exchange.healer.explanation()):
+            print(row, file=sys.stderr)
+    for row in Tally.of(exchange.healer.counts, held).lines():
+        print(row, file=sys.stderr)
+    if stream.junk:
+        print(f"junk     {stream.junk} events without a chunk were dropped", file=sys.stderr)
+    if stream.error is not None:
+        print(f"error    {' '.join(stream.error.split())}", file=sys.stderr)
+    return OK
+
+
+def _request(options: argparse.Namespace) -> dict[str, Any] | None:
+    """What is known of the request that the stream answers."""
+    request = _json_file(options.request) if options.request else None
+    if not isinstance(request, dict | None):
+        raise UsageError(f"{options.request} is no request: expected a JSON object")
+    tools = _tools(options)
+    read_tools(tools)
+    return request if tools is None else {**(request or {}), "tools": tools}
+
+
+def _write_bytes(data: bytes) -> None:
+    if data:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
 
 
 def _proxy(options: argparse.Namespace) -> int:
@@ -418,6 +461,17 @@ def _parser() -> argparse.ArgumentParser:
             metavar="N",
             help=f"how much may wait until it is known what it is (default: {MAX_HELD_CHARS})",
         )
+
+    heal = command("heal", _heal, "heal a captured event stream of an OpenAI-compatible server")
+    heal.add_argument("file", nargs="?", default="-", metavar="FILE", help="the stream; standard input without it")
+    heal.add_argument(
+        "--request", metavar="FILE", help="the request as JSON: its tools, tool_choice, n and model count"
+    )
+    tools_file(heal)
+    healing(heal)
+    heal.add_argument(
+        "--explain", action="store_true", help="tell on standard error what became of each chunk's text, and why"
+    )
 
     proxy = command("proxy", _proxy, "run a reverse proxy that heals the chat completions of a server")
     proxy.add_argument("--upstream", required=True, metavar="URL", help="the server, such as http://127.0.0.1:8000")

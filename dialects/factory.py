@@ -11,7 +11,6 @@ from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from dialects.auto import AutoScanner
 from dialects.engine.dialect import Dialect
 from dialects.engine.scanner import MAX_CALL_CHARS, MAX_HELD_CHARS, InbandScanner, UnknownTools
 from dialects.gemini import GEMINI
@@ -22,9 +21,9 @@ from dialects.hermes import HERMES
 from dialects.kimi import KIMI
 from dialects.messages import Tool
 from dialects.qwen3 import QWEN3
+from dialects.scanner_row import AUTO, AutoScanner
 
 __all__ = [
-    "AUTO",
     "NoScannerError",
     "UnknownDialectError",
     "all_dialects",
@@ -43,8 +42,6 @@ _DIALECTS = (
     GEMMA,
 )
 _BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in _DIALECTS}
-AUTO = "auto"
-"""The name of no dialect, but of a scanner that finds out which one it is."""
 _GROUP = "dialects"
 _log = logging.getLogger("dialects")
 

@@ -4,9 +4,10 @@ Neighbouring pieces of one kind share a row, which grows while the model writes;
 What the model wrote cannot steer the terminal: control characters are shown as their escapes.
 """
 
+import json
 import os
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TextIO
 
 from dialects.events import (
@@ -21,14 +22,17 @@ from dialects.events import (
     ToolEnd,
     ToolStart,
 )
+from dialects.healing.counts import Counts
+from dialects.healing.explain import Explanation
 
-__all__ = ["EventPrinter", "Tally", "excerpt", "painted", "wants_colour"]
+__all__ = ["EventPrinter", "Tally", "excerpt", "explained", "painted", "wants_colour"]
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 PLAIN = ""
 
 _LABEL_WIDTH = 8
 _EXCERPT_CHARS = 100
+_EXPLAINED_CHARS = 36
 _CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 
 
@@ -139,6 +143,14 @@ class Tally:
         self.stopped: str | None = None
         self.most_held = 0
 
+    @classmethod
+    def of(cls, counts: Counts, most_held: int) -> "Tally":
+        """That of a stream that was healed."""
+        tally = cls()
+        tally.calls, tally.repairs, tally.dropped = counts.calls, counts.repairs, counts.dropped
+        tally.most_held = most_held
+        return tally
+
     def count(self, event: Event) -> None:
         """Take one event into account."""
         match event:
@@ -164,6 +176,23 @@ class Tally:
         yield f"held     at most {self.most_held} characters after a chunk"
         if self.stopped:
             yield f"stopped  {self.stopped}"
+
+
+def explained(lines: Sequence[Explanation]) -> Iterator[str]:
+    """What became of each chunk's text, a line a piece: the number of its chunk, its fate, the text, and why."""
+    choices = {line.choice for line in lines}
+    yield "chunk  fate       text"
+    before = 0
+    for line in lines:
+        where = [f"choice {line.choice}"] if len(choices) > 1 else []
+        where += [line.channel] if line.channel != "content" else []
+        until = {None: "", 0: "held until the end"}.get(line.until, f"held until chunk {line.until}")
+        notes = "; ".join(part for part in (*where, line.why, until) if part)
+        number = "" if line.chunk == before else line.chunk
+        text = json.dumps(line.text, ensure_ascii=False).translate(_CONTROLS)
+        text = excerpt(text, _EXPLAINED_CHARS)
+        yield f"{number:>5}  {line.fate:<9}  {text:<36}  {notes}".rstrip()
+        before = line.chunk
 
 
 def _counted(counts: Mapping[str, int]) -> str:

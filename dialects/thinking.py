@@ -18,10 +18,10 @@ import regex
 from dialects.engine.markdown import SpanClose
 from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import THINK_BEGIN, THINK_END, PlainTagScanner
-from dialects.engine.scanner import Scanner, State
-from dialects.events import Event, Text, ThinkingDelta, ToolArgDelta
+from dialects.engine.scanner import State
+from dialects.events import Event
 
-__all__ = ["IDIOMS", "Idiom", "ThinkingHealer", "ThinkingScanner"]
+__all__ = ["IDIOMS", "Idiom", "ThinkingScanner"]
 
 _CHANNEL_END = "<|end|>"
 _ANSWER = "<|channel|>final<|message|>"
@@ -88,6 +88,13 @@ class ThinkingScanner(PlainTagScanner):
         events = self.flush()
         self.generation_prompt = prompt
         return events
+
+    def think(self, text: str) -> list[Event]:
+        """Text that is thinking, whatever it holds: a draft of a call. Nothing of it is read as a tag."""
+        if self.held_chars:
+            return self.feed(text)
+        self.say(text)
+        return self._taken_events()
 
     def say(self, text: str) -> None:
         """Text or thinking."""
@@ -209,46 +216,3 @@ class ThinkingScanner(PlainTagScanner):
         self.begin_thinking()
         self._fences = [(marker[0], marker.count(marker[0]))]
         return self.fenced
-
-
-class ThinkingHealer:
-    """A dialect's scanner with the thinking healer behind it: what the scanner leaves as text goes through that one,
-    unless the scanner is to leave thinking in the text.
-
-    The first `cut` characters of the scanner's text stand for some that are out already; they are left out.
-    """
-
-    def __init__(self, scanner: Scanner, *, cut: int = 0) -> None:
-        self.scanner = scanner
-        prompt = "" if scanner.thinking_open else scanner.generation_prompt
-        self._thinking = ThinkingScanner(generation_prompt=prompt, max_held_chars=scanner.max_held_chars)
-        self._cut = cut
-
-    @property
-    def held_chars(self) -> int:
-        """How many characters are held back at the moment."""
-        return self.scanner.held_chars + self._thinking.held_chars
-
-    def feed(self, text: str) -> list[Event]:
-        """The events that the next piece gives."""
-        return self._healed(self.scanner.feed(text))
-
-    def flush(self, *, truncated: bool = False) -> list[Event]:
-        """The text is over."""
-        return self._healed(self.scanner.flush(truncated=truncated)) + self._thinking.flush()
-
-    def _healed(self, events: list[Event]) -> list[Event]:
-        out: list[Event] = []
-        for event in events:
-            if isinstance(event, Text):
-                text = event.text[self._cut :]
-                self._cut -= len(event.text) - len(text)
-                if self.scanner.parse_thinking:
-                    out += self._thinking.feed(text)
-                elif text:
-                    out.append(Text(text))
-                continue
-            if not isinstance(event, ToolArgDelta | ThinkingDelta):
-                out += self._thinking.settle()
-            out.append(event)
-        return out

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from dialects import create_inband_scanner, dialect_names, get_dialect, scan
-from dialects.auto import AutoScanner
 from dialects.events import Event, Text, ToolEnd
+from dialects.scanner_row import AutoScanner
 
 CALL = {"name": "get_tide", "arguments": {"port": "Oban"}}
 TOOLS = [{"name": "get_tide", "parameters": {"type": "object", "properties": {"port": {"type": "string"}}}}]
@@ -43,7 +43,7 @@ def test_two_dialects_that_write_calls_alike_are_one_candidate_set() -> None:
     scanner.feed('<tool_call>\n{"name"')
     assert scanner.match.name is None
     assert set(scanner.match.candidates) == {"hermes", "qwen3"}
-    assert scanner.name == scanner.match.candidates[0]
+    assert scanner.pattern == scanner.match.candidates[0]
 
 
 def test_before_anything_decides_every_dialect_is_a_candidate() -> None:

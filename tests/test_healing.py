@@ -271,3 +271,53 @@ def test_how_any_text_is_cut_does_not_matter(text: str, seed: int, pattern: str)
 def test_newlines_before_thinking_that_a_call_cuts_short_are_no_text() -> None:
     section = get_dialect("kimi").render_assistant_tool_calls([CALL])
     assert heal(f"\n\n<think>{section}", "auto") == ("", "")
+
+
+# Calls in thinking that the dialect does not know.
+
+DRAFT = '<tool_call>\n{"name": "get_tide", "arguments": {"port": "Oban"}}\n</tool_call>'
+
+
+@pytest.mark.parametrize("pattern", ["hermes", "auto"])
+@pytest.mark.parametrize(
+    ("opener", "closer"),
+    [("<thinking>", "</thinking>"), ("<scratchpad>", "</scratchpad>"), ("```thinking\n", "\n```\n")],
+)
+def test_a_call_in_leaked_thinking_is_a_draft_if_that_thinking_ends(pattern: str, opener: str, closer: str) -> None:
+    raw = f"{opener}Maybe\n{DRAFT}\nor not.{closer}Then {DRAFT}"
+    (end,) = [event for event in events_of([raw], pattern) if isinstance(event, ToolEnd)]
+    text, thinking = heal(raw, pattern)
+    assert (text, end.repairs) == ("Then ", ())
+    assert " ".join(thinking.replace("|", " ").split()) == " ".join(f"Maybe {DRAFT} or not.".split())
+
+
+@pytest.mark.parametrize("pattern", ["hermes", "auto"])
+@pytest.mark.parametrize("opener", ["<thinking>", "<scratchpad>"])
+def test_a_call_in_leaked_thinking_that_never_ends_is_real(pattern: str, opener: str) -> None:
+    raw = f"{opener}Maybe\n{DRAFT}"
+    assert heal(raw, pattern) == ("", "Maybe")
+    (end,) = [event for event in events_of([raw], pattern) if isinstance(event, ToolEnd)]
+    assert (end.name, end.repairs) == ("get_tide", ("unclosed-thinking",))
+
+
+def test_a_closer_in_the_arguments_of_a_draft_does_not_end_the_thinking() -> None:
+    draft = DRAFT.replace("Oban", "</thinking>")
+    assert heal(f"<thinking>{draft} no</thinking>Yes.", "hermes")[0] == "Yes."
+
+
+def test_a_call_of_special_tokens_in_leaked_thinking_is_real() -> None:
+    call = get_dialect("kimi").render_assistant_tool_calls([CALL])
+    assert [
+        event.name for event in events_of([f"<thinking>Maybe {call}</thinking>x"], "kimi") if isinstance(event, ToolEnd)
+    ]
+
+
+def test_what_is_held_of_a_draft_is_bounded() -> None:
+    raw = f"<thinking>{DRAFT}{'y' * 500}</thinking>Yes."
+    healer = StreamHealer("hermes", max_held_chars=200)
+    held = []
+    for char in raw:
+        healer.feed(char)
+        held.append(healer.held_chars)
+    assert max(held) <= 200 + len(DRAFT)
+    assert shown(events_of([raw], "hermes", max_held_chars=200))[0] == "Yes."

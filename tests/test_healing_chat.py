@@ -659,3 +659,98 @@ def test_how_the_text_is_cut_does_not_matter(raw: str, seed: int, pattern: str) 
         whole.calls,
         whole.finish,
     )
+
+
+# What the upstream sends beside.
+
+
+def test_fields_of_a_chunk_that_gives_nothing_leave_with_the_next_one() -> None:
+    first, second = chunk({"role": "assistant"}), text("<tool_c")
+    out = [*heal_chunks([first, {**second, "x_groq": {"id": "r"}}, text("ard>"), chunk({}, "stop")])]
+    assert [each.get("x_groq") for each in out] == [None, {"id": "r"}, None]
+    assert out[1]["choices"][0]["delta"] == {"content": "<tool_card>"}
+
+
+def test_fields_of_a_last_chunk_that_gives_nothing_leave_at_the_end() -> None:
+    healer = ChatCompletionHealer()
+    healer.feed(chunk({"role": "assistant"}))
+    assert healer.feed({**chunk({}, "stop"), "citations": ["a"]}) == []
+    assert [each.get("citations") for each in healer.finish()] == [["a"]]
+
+
+def custom(name: str | None, piece: str, *, index: int = 0) -> Chunk:
+    inner: Chunk = {"input": piece} if name is None else {"name": name, "input": piece}
+    head: Chunk = {} if name is None else {"id": f"c{index}", "type": "custom"}
+    return chunk({"tool_calls": [{"index": index, **head, "custom": inner}]})
+
+
+def test_native_custom_calls_pass_with_their_text() -> None:
+    upstream = [
+        custom("patch", "*** Be"),
+        custom(None, "gin {"),
+        custom("patch", "", index=1),
+        native("f", "{}", index=2),
+    ]
+    out = [*heal_chunks([*upstream, chunk({}, "tool_calls")])]
+    entries = [entry for each in out for entry in each["choices"][0]["delta"].get("tool_calls", [])]
+    assert entries == [
+        {"index": 0, "id": "c0", "type": "custom", "custom": {"name": "patch", "input": ""}},
+        {"index": 0, "custom": {"input": "*** Be"}},
+        {"index": 0, "custom": {"input": "gin {"}},
+        {"index": 1, "id": "c1", "type": "custom", "custom": {"name": "patch", "input": ""}},
+        {"index": 2, "id": "n1", "type": "function", "function": {"name": "f", "arguments": ""}},
+        {"index": 2, "function": {"arguments": "{}"}},
+    ]
+    assert out[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_custom_calls_of_a_whole_response_pass() -> None:
+    call = {"id": "c", "type": "custom", "custom": {"name": "patch", "input": "x = {"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    response = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    assert ChatCompletionHealer().heal_response(response) == response
+
+
+@pytest.mark.parametrize("mode", ["atomic", "progressive"])
+def test_an_upstream_that_fails_gives_its_text_and_completes_nothing(mode: Any) -> None:
+    healer = ChatCompletionHealer(mode=mode)
+    out = healer.feed(text("Moin <think"))
+    out += healer.feed(chunk({"content": "<b>"}, index=1)) + healer.feed(chunk({"content": HERMES[:-14]}, index=2))
+    out += healer.interrupt()
+    assert {each["choices"][0]["finish_reason"] for each in out} == {None}
+    contents = {
+        index: "".join(d["content"] or "" for d in map(delta_of(index), out) if "content" in d) for index in (0, 1)
+    }
+    assert contents == {0: "Moin <think", 1: "<b>"}
+    pieces = [entry["function"]["arguments"] for d in map(delta_of(2), out) for entry in d.get("tool_calls", [])]
+    assert "}}" not in "".join(pieces)
+    assert mode == "progressive" or not pieces
+    assert healer.finish() == []
+
+
+def delta_of(index: int) -> Any:
+    return lambda each: each["choices"][0]["delta"] if each["choices"][0]["index"] == index else {}
+
+
+def test_what_was_done_is_counted() -> None:
+    broken = KIMI.replace('"Oban"}', '"Oban",}')
+    healer = ChatCompletionHealer(tools=[TIDE])
+    for body in ([text(broken)], [text(KIMI), native("get_tide", '{"port": "Oban"}')], [text(KIMI[:-60])]):
+        for each in [*body, chunk({}, "stop")]:
+            healer.feed(each)
+        healer.finish()
+    assert healer.counts.calls == 1
+    assert healer.counts.repairs == {"trailing-comma": 1}
+    assert healer.counts.dropped == {"native-copy": 1, "unfinished": 1}
+
+
+def test_healed_calls_do_not_wait_without_bound() -> None:
+    healer = ChatCompletionHealer("kimi", tools=[TIDE])
+    many = "".join(KIMI_CALL.replace(":0", f":{number}").replace("Oban", f"Oban {number}") for number in range(300))
+    out = healer.feed(text(f"<|tool_calls_section_begin|>{many}"))
+    sent = sum("id" in entry for each in out for entry in each["choices"][0]["delta"].get("tool_calls", []))
+    assert sent > 200
+    assert healer.held_chars < 5000
+    out += healer.feed(native("get_tide", '{"port":"Oban 0"}')) + healer.finish()
+    (turn,) = accumulate(out).values()
+    assert len(turn.calls) == 300

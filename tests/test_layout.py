@@ -31,7 +31,8 @@ MAY_IMPORT = {
     "messages": {"events"},
     "thinking": {*ENGINE, "events"},
     "auto": {*ENGINE, "events", "thinking"},
-    "factory": {*DIALECTS, "auto", "messages", "engine/dialect", "engine/scanner"},
+    "scanner_row": {*ENGINE, "auto", "events", "thinking"},
+    "factory": {*DIALECTS, "scanner_row", "messages", "engine/dialect", "engine/scanner"},
 }
 """What the modules that everything else stands on may import."""
 

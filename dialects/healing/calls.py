@@ -41,6 +41,8 @@ class TurnCall:
         self.name = name
         self.id = call_id
         self.native = native
+        self.raw_block = ""
+        """What it was in the text, if it was found there."""
         self.extra: dict[str, Any] = {}
         """Unknown fields of its entry, and under `function` of its function."""
         self.kind = "function"
@@ -170,8 +172,9 @@ class CallLine:
                     self._streamed.append(call)
             case ToolArgDelta(json=piece) if call is not None:
                 call.add(piece)
-            case ToolEnd() if call is not None:
+            case ToolEnd(raw_block=raw) if call is not None:
                 call.over = True
+                call.raw_block = raw
                 del self._open[event.id]
                 if call in self._streamed:
                     self.completed = True
@@ -193,7 +196,7 @@ class CallLine:
             call.over = call.broken = True
         for call in self._healed:
             if any(native.same_as(call) and not native.broken for native in self._natives):
-                self._counts.dropped["native-copy"] += 1
+                self._counts.copied(call.raw_block)
             else:
                 self._line.append(call)
         self._healed.clear()
@@ -208,7 +211,8 @@ class CallLine:
     @property
     def held_chars(self) -> int:
         """How many characters of arguments wait."""
-        return sum(call.size for calls in (self._healed, self._line) for call in calls if call.index is None)
+        waiting = {id(call): call for call in (*self._healed, *self._line, *self._open.values())}
+        return sum(call.size for call in waiting.values() if call.index is None)
 
     @property
     def is_cut(self) -> bool:
@@ -296,7 +300,7 @@ class CallLine:
             if call.index is None and sent.over and call.same_as(sent):
                 self._streamed.remove(sent)
                 self._line.remove(call)
-                self._counts.dropped["native-copy"] += 1
+                self._counts.copied(sent.raw_block)
                 break
 
     def _id_of(self, call: TurnCall) -> str:

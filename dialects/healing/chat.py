@@ -19,7 +19,7 @@ import msgspec
 from dialects.healing.calls import Mode
 from dialects.healing.choice import REASONING_FIELDS, ChoiceHealer, Part, ReasoningField, Settings
 from dialects.healing.counts import Counts
-from dialects.healing.streams import AUTO
+from dialects.healing.streams import AUTO, StreamHealer
 from dialects.messages import Tool, read_tools
 
 __all__ = ["ChatCompletionHealer", "Chunk", "aheal_chunks", "heal_chunks"]
@@ -61,7 +61,7 @@ class ChatCompletionHealer:
             raise ValueError(
                 f"reasoning_field must be 'reasoning_content', 'reasoning' or 'both', not {reasoning_field!r}"
             )
-        self.counts = Counts()
+        self.counts = self._new_counts()
         """What was healed so far, over all streams and responses."""
         self._settings = Settings(
             pattern=pattern,
@@ -72,9 +72,16 @@ class ChatCompletionHealer:
             generation_prompt=generation_prompt,
             scanner_options=scanner_options,
             counts=self.counts,
+            create=self._new_stream,
         )
-        self._settings.healer(generation_prompt)  # raises for what is no pattern and no option
+        self._settings.healer(0, "content", generation_prompt)  # raises for what is no pattern and no option
         self._reset()
+
+    def _new_counts(self) -> Counts:
+        return Counts()
+
+    def _new_stream(self, choice: int, channel: str, pattern: str, **options: Any) -> StreamHealer:
+        return StreamHealer(pattern, **options)
 
     def _reset(self) -> None:
         self._choices: dict[int, ChoiceHealer] = {}
@@ -106,7 +113,7 @@ class ChatCompletionHealer:
                 given = choice.get("index")
                 index = given if isinstance(given, int) else 0
                 if index not in self._choices:
-                    self._choices[index] = ChoiceHealer(self._settings)
+                    self._choices[index] = ChoiceHealer(self._settings, index)
                 out += self._chunks(index, self._choices[index].feed(choice))
         return self._with_usage(out)
 

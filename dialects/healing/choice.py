@@ -5,7 +5,7 @@ the dialect's tags are plain text, a call in reasoning is a draft, and stays the
 if the turn ends with it, the call is real. Until that is known it is held, with what follows it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -46,12 +46,16 @@ class Settings(msgspec.Struct, frozen=True):
         """How much may be held until it is known what it is."""
         return int(self.scanner_options.get("max_held_chars", MAX_HELD_CHARS))
 
-    def healer(self, generation_prompt: str) -> StreamHealer:
+    create: Callable[..., StreamHealer]
+    """Makes the healer of one channel (`content` or `reasoning`) of one choice."""
+
+    def healer(self, choice: int, channel: str, generation_prompt: str) -> StreamHealer:
         """A healer for one channel of one choice."""
         options: dict[str, Any] = dict(self.scanner_options)
         if not self.recovers:
             options["unknown_tools"] = "keep"
-        return StreamHealer(self.pattern, tools=self.tools, generation_prompt=generation_prompt, **options)
+        options |= {"tools": self.tools, "generation_prompt": generation_prompt}
+        return self.create(choice, channel, self.pattern, **options)
 
 
 class Part(msgspec.Struct):
@@ -65,8 +69,9 @@ class Part(msgspec.Struct):
 class ChoiceHealer:
     """Heals one choice. `feed` takes the choice objects of its chunks in their order, `finish` says that it is over."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, index: int = 0) -> None:
         self._settings = settings
+        self._index = index
         self._content: StreamHealer | None = None
         self._reasoning: StreamHealer | None = None
         self._has_reasoning = False
@@ -191,7 +196,7 @@ class ChoiceHealer:
             return
         self._has_reasoning = True
         if self._reasoning is None:
-            self._reasoning = self._settings.healer("")
+            self._reasoning = self._settings.healer(self._index, "reasoning", "")
         for event in self._reasoning.feed(text):
             self._reason(event)
 
@@ -221,6 +226,7 @@ class ChoiceHealer:
         held, self._draft, self._draft_chars = self._draft or (), None, 0
         for event in held:
             if is_draft and isinstance(event, ToolEnd | ToolDropped):
+                self._settings.counts.drafted(event.raw_block)
                 self._think("\n" * self._has_thought + event.raw_block)
             elif not is_draft or not isinstance(event, ToolStart | ToolArgDelta):
                 self._hear(event, in_reasoning=True)
@@ -228,7 +234,7 @@ class ChoiceHealer:
     def _content_healer(self) -> StreamHealer:
         if self._content is None:
             prompt = "" if self._has_reasoning else self._settings.generation_prompt
-            self._content = self._settings.healer(prompt)
+            self._content = self._settings.healer(self._index, "content", prompt)
         return self._content
 
     def _feed_calls(self, entries: object) -> None:

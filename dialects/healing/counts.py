@@ -29,3 +29,10 @@ class Counts:
         self.repairs.update(event.repairs)
         if not recovers:
             self.dropped["tool-choice"] += 1
+
+    def copied(self, raw_block: str) -> None:
+        """A call that was found, as this text, came natively, too."""
+        self.dropped["native-copy"] += 1
+
+    def drafted(self, raw_block: str) -> None:
+        """A call that was found, as this text, was a draft in reasoning."""

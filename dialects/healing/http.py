@@ -13,6 +13,7 @@ from dialects.healing.calls import Mode
 from dialects.healing.chat import ChatCompletionHealer
 from dialects.healing.choice import ReasoningField
 from dialects.healing.event_stream import EventStreamHealer, read_object, write_json
+from dialects.healing.explain import ExplainingHealer
 from dialects.healing.sse import MAX_EVENT_BYTES
 from dialects.healing.streams import AUTO, pattern_for
 from dialects.messages import MessageError, Tool, read_tools
@@ -66,10 +67,16 @@ class HealingOptions(msgspec.Struct, frozen=True, kw_only=True):
         self.healer(AUTO if self.pattern == BY_MODEL else self.pattern, tools=None, tool_choice=None)
 
     def healer(
-        self, pattern: str, *, tools: Sequence[Tool] | None, tool_choice: str | Mapping[str, Any] | None
+        self,
+        pattern: str,
+        *,
+        tools: Sequence[Tool] | None,
+        tool_choice: str | Mapping[str, Any] | None,
+        explain: bool = False,
     ) -> ChatCompletionHealer:
-        """A healer with these options."""
-        return ChatCompletionHealer(
+        """A healer with these options; `explain`: one that keeps account."""
+        healer = ExplainingHealer if explain else ChatCompletionHealer
+        return healer(
             pattern,
             tools=tools,
             tool_choice=tool_choice,
@@ -81,9 +88,12 @@ class HealingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exchange:
-    """One request that is healed: what it offered decides what its answer may hold."""
+    """One request that is healed: what it offered decides what its answer may hold. None: nobody knows what it said,
+    and every call counts. `explain`: its healer keeps account."""
 
-    def __init__(self, request: Mapping[str, Any], options: HealingOptions) -> None:
+    def __init__(self, request: Mapping[str, Any] | None, options: HealingOptions, *, explain: bool = False) -> None:
+        tools = None if request is None else _offered(request)
+        request = request or {}
         model = request.get("model")
         choice = request.get("tool_choice")
         count = request.get("n")
@@ -94,8 +104,9 @@ class Exchange:
             self.pattern = pattern_for(model if isinstance(model, str) else "").name or AUTO
         self.healer = options.healer(
             self.pattern,
-            tools=_offered(request),
+            tools=tools,
             tool_choice=choice if isinstance(choice, str | Mapping) else None,
+            explain=explain,
         )
 
     @classmethod

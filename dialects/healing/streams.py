@@ -1,24 +1,21 @@
 """Leaked markup in one stream of visible text: `StreamHealer` takes the text and answers with events.
 
-The text goes through a dialect's scanner, if the pattern names one, and what that leaves as text through the thinking
-healer (`dialects/thinking.py`). With the pattern `auto` the scanner is chosen on the way (`dialects/auto.py`).
+The text goes through a row of scanners (`dialects/scanner_row.py`): a dialect's, if the pattern names one or `auto` has
+decided on one, and the thinking healer (`dialects/thinking.py`). What is left out then are the calls that do not count.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dialects.auto import AutoScanner, Match
+from dialects.auto import Match
 from dialects.detection import dialect_for_model
-from dialects.engine.plain_tags import PlainTagScanner
-from dialects.engine.scanner import InbandScanner, Scanner, UnknownTools
+from dialects.engine.scanner import UnknownTools
 from dialects.events import Event, Text, ToolArgDelta, ToolDropped, ToolEnd, ToolStart
-from dialects.factory import AUTO, create_inband_scanner, dialect_names
+from dialects.factory import all_dialects, create_inband_scanner, dialect_names
 from dialects.messages import Tool, read_tools
-from dialects.thinking import ThinkingHealer, ThinkingScanner
+from dialects.scanner_row import AUTO, THINKING, ScannerRow
 
 __all__ = ["AUTO", "THINKING", "StreamHealer", "pattern_for"]
-
-THINKING = "thinking"
 
 
 def pattern_for(model_id: str) -> Match:
@@ -32,7 +29,7 @@ def pattern_for(model_id: str) -> Match:
     return Match(THINKING, (), f"{match.reason}; so only thinking is healed")
 
 
-class StreamHealer:
+class StreamHealer(ScannerRow):
     """Heals one stream at a time of visible text.
 
     pattern: a dialect's name, `thinking` (reasoning alone is lifted out), or `auto`.
@@ -55,54 +52,40 @@ class StreamHealer:
     ) -> None:
         declared = read_tools(tools)
         self._names = None if declared is None or unknown_tools != "text" else {tool.name for tool in declared}
-        options: dict[str, Any] = {
-            "tools": declared,
-            "unknown_tools": "keep" if unknown_tools == "text" else unknown_tools,
-            "generation_prompt": generation_prompt,
-            **scanner_options,
-        }
-        self._pattern = pattern
-        self._reader = _reader(pattern, options)
-        self._reset()
-
-    @property
-    def pattern(self) -> str:
-        """The pattern in use: `auto` only until it has decided."""
-        reader = self._reader
-        return (reader.name or AUTO) if isinstance(reader, AutoScanner) else self._pattern
-
-    @property
-    def has_plain_tags(self) -> bool:
-        """Whether the tags of the dialect in use are plain text, which a model may write as a draft."""
-        reader = self._reader
-        return isinstance(reader, AutoScanner | ThinkingHealer) and isinstance(reader.scanner, PlainTagScanner)
+        kept: UnknownTools = "keep" if unknown_tools == "text" else unknown_tools
+        options = {"tools": declared, "unknown_tools": kept, "generation_prompt": generation_prompt, **scanner_options}
+        if pattern != THINKING:
+            create_inband_scanner(pattern, **options)  # raises for what is no pattern and no option
+        self._forget_calls()
+        super().__init__(all_dialects(), pattern, **options)
 
     @property
     def held_chars(self) -> int:
         """How many characters are held back at the moment."""
-        return self._reader.held_chars
+        return super().held_chars + self._unknown_chars
 
     def feed(self, text: str) -> list[Event]:
         """The events that the next piece of the text gives. Raises TypeError for anything but a str."""
-        return self._offered(self._reader.feed(text))
+        return self._offered(super().feed(text))
 
     def feed_without_calls(self, text: str) -> list[Event]:
         """The same for a piece that came together with calls in the upstream's own field: the calls whose names become
         known in it are the same ones once more, and are left out, with all that follows of them."""
-        events = self._reader.feed(text)
+        events = super().feed(text)
         self._echoes.update(event.id for event in events if isinstance(event, ToolStart))
         return self._offered(events)
 
     def flush(self, *, truncated: bool = False) -> list[Event]:
         """The text is over; `truncated` says that generation was cut off. The healer is as new afterwards."""
-        events = self._offered(self._reader.flush(truncated=truncated))
-        self._reset()
+        events = self._offered(super().flush(truncated=truncated))
+        self._forget_calls()
         return events
 
-    def _reset(self) -> None:
+    def _forget_calls(self) -> None:
         self._echoes: set[str] = set()
         self._unknown: str | None = None
         """The id of the open call whose tool was not offered."""
+        self._unknown_chars = 0
 
     # Calls that do not count.
 
@@ -119,39 +102,13 @@ class StreamHealer:
                     continue
                 case ToolStart(name=name, id=call_id) if self._names is not None and name not in self._names:
                     self._unknown = call_id
-                case ToolArgDelta(id=call_id) if call_id == self._unknown:
-                    continue
+                case ToolArgDelta(id=call_id, json=piece) if call_id == self._unknown:
+                    self._unknown_chars += len(piece)
                 case ToolEnd(id=call_id, raw_block=raw) | ToolDropped(id=call_id, raw_block=raw) if (
                     call_id == self._unknown
                 ):
-                    self._unknown = None
+                    self._unknown, self._unknown_chars = None, 0
                     out.append(Text(raw))
                 case _:
                     out.append(event)
         return out
-
-
-def _reader(pattern: str, options: dict[str, Any]) -> InbandScanner:
-    """What reads the text."""
-    if pattern != THINKING:
-        scanner = create_inband_scanner(pattern, **options)
-        return ThinkingHealer(scanner) if isinstance(scanner, Scanner) else scanner
-    checked = create_inband_scanner(dialect_names()[0], **options)
-    assert isinstance(checked, Scanner)
-    if not checked.parse_thinking:
-        return _Unread()
-    return ThinkingScanner(generation_prompt=checked.generation_prompt, max_held_chars=checked.max_held_chars)
-
-
-class _Unread:
-    """The reader of text in which nothing is to be found."""
-
-    held_chars = 0
-
-    def feed(self, text: str) -> list[Event]:
-        if not isinstance(text, str):
-            raise TypeError(f"feed takes a str, not {type(text).__name__}")
-        return [Text(text)] if text else []
-
-    def flush(self, *, truncated: bool = False) -> list[Event]:
-        return []
