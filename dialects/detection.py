@@ -18,7 +18,7 @@ _NOT_READ_YET = {
     "DeepSeek": r"deepseek",
     "Qwen's XML form": r"qwen[-_ ]?3[-_ ]?coder|qwen[-_ ]?3\.[5-9]",
     "MiniMax": r"minimax",
-    "Gemma 1 to 3": r"gemma(?![-_ ]?4)",
+    "Gemma before 4": r"gemma(?![-_ ]?4)",
     "Mistral": r"mistral|ministral|magistral|devstral|mixtral|codestral|pixtral",
     "Llama": r"llama[-_ ]?[34]",
     "Kimi-K3": r"kimi[-_ ]?k3",

@@ -511,6 +511,7 @@ class TestPromptListAndDemo:
             ("moonshotai/Kimi-K2-Instruct", "kimi"),
             ("NousResearch/Hermes-3-Llama-3.1-8B", "hermes"),
             ("gpt-oss:20b", "harmony"),
+            ("google/gemma-4-31b-it", "gemma"),
         ],
     )
     def test_which_names_the_dialect_and_says_why(self, model: str, name: str) -> None:

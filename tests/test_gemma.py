@@ -403,3 +403,12 @@ def test_a_result_that_is_json_is_written_as_literals(content: str, written: str
 def test_reasoning_that_was_cut_off_ends_with_the_stream() -> None:
     events = read("<|channel>thought\nhm")
     assert events[1:] == [ThinkingDelta("hm"), ThinkingEnd("hm")]
+
+
+def test_a_string_in_the_quotes_of_json_leaves_as_it_arrives() -> None:
+    scanner = GemmaScanner(id_factory=counter())
+    scanner.feed('<|tool_call>call:f{"a": "')
+    assert scanner.feed("x\\ud83d") == [ToolArgDelta("id-1", "f", "a", "x", "x")]
+    assert scanner.feed("\\ude") == []
+    assert scanner.feed("00y\\") == [ToolArgDelta("id-1", "f", "a", "😀y", "😀y")]
+    assert scanner.feed('"z') == [ToolArgDelta("id-1", "f", "a", '"z', '\\"z')]

@@ -50,6 +50,10 @@ _CLOSERS = {"}": "{", ")": "{", "]": "["}
 _OPENERS = {"{": "}", "[": "]"}
 _TAIL = "}]) \t\r\n"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_OPEN_ESCAPE = re.compile(
+    r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)\Z"
+)
+"""The beginning of an escape at the end of a text, or one that may be the first half of a pair."""
 _skip_space = skipping(r"\s*+")
 
 
@@ -163,7 +167,8 @@ class LiteralReader:
             self._state == self._string
             and self.status is GOING
             and self._events is not None
-            and self._streams
+            and self._quote == self.form.quote
+            and not self._in_key
             and not self._skipping
             and self._tape.pos >= self._literal_until
         )
@@ -445,20 +450,16 @@ class LiteralReader:
         self._start = self._tape.pos
         if not in_key:
             self._begin_value()
-            if self._streams:
-                self._emit('"', "")
+            if quote != self.form.quote:
+                self.note("double-quotes" if quote == '"' else "single-quotes")
+            self._emit('"', "")
         return self._string
-
-    @property
-    def _streams(self) -> bool:
-        """Whether the string leaves as it arrives: one in the dialect's own quotes does."""
-        return self._quote == self.form.quote and not self._in_key
 
     def _string(self) -> State | None:
         tape, form = self._tape, self.form
         tape.i, marker = form.in_strings[self._quote].find(tape.text, tape.i, final=self._final)
-        if self._streams:
-            self._give(tape.pos, held=_LONGEST_TAIL)
+        if not self._in_key:
+            self._give(tape.pos, may_go_on=True)
         if marker is None:
             return None
         known = tape.pos < self._literal_until
@@ -489,24 +490,22 @@ class LiteralReader:
 
     def _inner_quote(self) -> State:
         """A quote that is one of the string's characters."""
-        if self._streams:
+        if self._quote == self.form.quote and not self._in_key:
             self._give(self._tape.pos)
             self.note("unescaped-quote")
+            self._tape.i += len(self._quote)
             self._emit('\\"', '"')
-        self._tape.i += len(self._quote)
-        self.out = self._tape.pos
+        else:
+            self._tape.i += len(self._quote)
         return self._string
 
     def _close_string(self) -> State | None:
         end = self._tape.pos
-        if self._streams:
-            self._give(end)
-            self._emit('"', "")
         self._tape.i += len(self._quote)
         if self._in_key:
             return self._close_key(self._tape.slice(self._start, end))
-        if not self._streams:
-            self._write_quoted(self._tape.slice(self._start, end))
+        self._give(end)
+        self._emit('"', "")
         return self._value_done()
 
     def _close_key(self, raw: str) -> State | None:
@@ -515,17 +514,14 @@ class LiteralReader:
             self.note("quoted-key")
         return self._key_is(key)
 
-    def _write_quoted(self, raw: str) -> None:
-        self.note("double-quotes" if self._quote == '"' else "single-quotes")
-        self._write_string(self._decoded(raw))
-
     def _decoded(self, raw: str) -> str:
         """The meaning of a string in double or single quotes."""
-        if self._quote == "'":
-            raw = raw.replace("\\'", "'").replace('"', '\\"')
+        if raw.isprintable() and "\\" not in raw and '"' not in raw:
+            return raw
         decoded = decode_string(raw)
         for name in decoded.repairs:
-            self.note(name)
+            if self._quote == '"' or name not in ("unescaped-quote", "invalid-escape"):
+                self.note(name)
         return decoded.value
 
     def _end_in_string(self) -> State | None:
@@ -535,14 +531,10 @@ class LiteralReader:
             self.note("missing-value")
             return self._broken()
         end = self._tape.pos
-        start = self.out if self._streams else self._start
-        text = self._tape.slice(start, end)
+        text = self._tape.slice(self.out, end)
         kept, closers = self._without_closers(text)
-        if self._streams:
-            self._give(start + kept)
-            self._emit('"', "")
-        else:
-            self._write_quoted(text[:kept])
+        self._give(self.out + kept)
+        self._emit('"', "")
         self.note("missing-value-end")
         self._value_done()
         self._owed = closers
@@ -653,16 +645,20 @@ class LiteralReader:
         value = self._clean(value)
         self._emit(dump(value), value if len(self._stack) == 1 else None)
 
-    def _give(self, end: int, *, held: int = 0) -> None:
-        """Let a string's text leave up to `end`, but for brackets at its end, as many as may have to wait."""
+    def _give(self, end: int, *, may_go_on: bool = False) -> None:
+        """Let a string's text leave up to `end`. If it may go on there, what only the rest of it tells has to wait:
+        brackets and the beginning of an escape."""
         if end <= self.out:
             return
         text = self._tape.slice(self.out, end)
-        if held and (tail := len(_tail(text))):
-            text = text[:-tail]
+        is_raw = self._quote == self.form.quote
+        if may_go_on:
+            text = text[: len(text) - len(_tail(text))]
+            if not is_raw and (escape := _OPEN_ESCAPE.search(text)):
+                text = text[: escape.start(1)]
         self.out += len(text)
         if text and not self._skipping:
-            piece = self._piece(text)
+            piece = self._piece(text if is_raw else self._decoded(text))
             if self._events is not None:
                 self._events.append(piece)
 
