@@ -85,9 +85,7 @@ class InvokeTags:
         self._broken = regex.compile(r"[^<>\n]{0,256}+(?P<end>>|(?=[<\n]))")
         self.closer = regex.compile(rf"</{mark}(?:{'|'.join(names)})\s{{0,16}}>")
         run = (self._closed(parameter), self._closed(invoke), self._closed(*sections))
-        self.closer_run = regex.compile(
-            r"(?:{0}\s{{0,16}}){{1,4}}{1}(?:\s{{0,16}}(?:{1}|{2})){{0,4}}|{1}(?:\s{{0,16}}{2}){{1,4}}".format(*run)
-        )
+        self.closer_run = regex.compile(r"(?:{0}\s{{0,16}}){{1,4}}{1}|{1}\s{{0,16}}{2}".format(*run))
         """Closers in the order in which they close a call."""
         self._end = regex.compile(rf"(?:{self._closed(invoke)}\s{{0,64}})?{self._closed(*sections)}")
         following = rf"<{mark}(?:{'|'.join(names)})(?=[\s=/>])|</{mark}(?:{'|'.join(calls)})(?=[\s>])"
@@ -106,7 +104,6 @@ class InvokeTags:
         """What follows `<SECTION` where it opens a section of calls."""
         self.value_ends = ValueEnds(
             self.tag_set(opening=names, closing=names),
-            openers=self.tag_set((), opening=(parameter,)),
             closer=closer,
             continuation=rf"(?:\s{{0,16}}{closer}){{0,3}}\s{{0,64}}(?:{following})",
             opening=rf"<{mark}{parameter}(?:\s[^<>]{{0,256}}|=[^<>\n]{{0,256}})>",
@@ -274,6 +271,12 @@ class InvokeScanner(TextValueScanner):
             self.pass_markup(tape.text[tape.i : end])
         return self.after_call()
 
+    def drop_call(self, reason: str) -> None:
+        """The open call is none. If it is too large in the middle of an opening tag, that is part of it."""
+        if reason == "too-large" and self.state in (self.invoke, self.parameter):
+            self.tape.i = len(self.tape.text)
+        super().drop_call(reason)
+
     @property
     def released(self) -> int:
         return self.open_call.start if self.call and self.state == self.invoke else super().released
@@ -289,6 +292,8 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
 
     text_headers: ClassVar[tuple[str, ...]] = ()
     result_ends: ClassVar[tuple[str, ...]] = ()
+    layout_tokens: ClassVar[tuple[str, ...]] = ()
+    """Special tokens before which, behind a call, white space is layout as well."""
     closers = ()
 
     def __init_subclass__(cls) -> None:
@@ -299,9 +304,13 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         literals = (*cls.thinking_tags, *cls.result_begins, *cls.result_ends, *cls.special_tokens, *cls.turn_openers)
         cls.text_markers = tags.tag_set(literals, opening=calls, closing=(*calls, tags.parameter))
         cls.call_begins = tuple(f"<{name}" for name in calls)
-        cls.section_markers = tags.tag_set(opening=calls, closing=(*calls, tags.parameter))
+        cls.section_markers = tags.tag_set(cls.layout_tokens, opening=calls, closing=(*calls, tags.parameter))
+
+        cls.draft_markers = tags.tag_set(cls.think_ends, opening=(tags.parameter,))
 
     section_markers: ClassVar[TagSet]
+    draft_markers: ClassVar[TagSet]
+    """What opens a value in a call that may be a draft, and what ends the thinking."""
 
     def _reset(self) -> None:
         self._in_section = False
@@ -323,13 +332,22 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         tag = self.tags.opening_tag(tape.text, tape.i + len(marker), final=True)
         return marker if tag is None else tape.text[tape.i : tag.end]
 
+    def _stray_opener(self, marker: str, following: int) -> State:
+        """A call whose next one follows at once, unless that is the same tag once more."""
+        tape, tags = self.tape, self.tags
+        first = tags.opening_tag(tape.text, tape.i + len(marker), final=True)
+        second = tags.opening_tag(tape.text, following, final=True)
+        if tags.kind(marker) == "invoke" and first and second and first.name and first.name != second.name:
+            return self._begin_call_here(marker)
+        return super()._stray_opener(marker, following)
+
     def end_of_block(self, marker: str) -> str:
         """The closer of that tag."""
         return f"</{marker[1:]}>"
 
     def think_end(self) -> ThinkEnd:
         """Finds the end of the thinking behind a call's opener in it."""
-        return ThinkEndOutsideValues(self.value_ends, self.think_ends)
+        return ThinkEndOutsideValues(self.value_ends, self.draft_markers, self.think_ends)
 
     def _begin_call_here(self, marker: str) -> State:
         if self.tags.kind(marker) == "section":
@@ -362,6 +380,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         if marker is None or index != at or tape.pos < self._mention_until:
             return self._leave_section(at)
         kind = self.tags.kind(marker)
+        if not kind:
+            tape.i = at
+            return self.home()
         if kind.startswith("/"):
             closer = self.tags.closer.match(text, at, partial=not self.final)
             if closer is None:
