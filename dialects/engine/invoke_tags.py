@@ -24,7 +24,7 @@ from dialects.engine.plain_tags import PlainTagScanner, ThinkEnd
 from dialects.engine.scanner import State
 from dialects.engine.values import TextValueScanner, ThinkEndOutsideValues, ValueEnds
 
-__all__ = ["InvokeScanner", "InvokeTags", "PlainInvokeScanner", "Tag", "attribute"]
+__all__ = ["InvokeScanner", "InvokeTags", "PlainInvokeScanner", "Tag", "attribute", "read_attributes"]
 
 _skip_space = skipping(r"\s*+")
 _skip_some_space = skipping(r"\s{0,64}+")
@@ -139,7 +139,7 @@ class InvokeTags:
         is_cut = not found.group().endswith(">")
         body = found.group().removesuffix(">")
         is_empty = body.endswith("/")
-        name, is_text = _attributes(body.removesuffix("/"))
+        name, is_text = read_attributes(body.removesuffix("/"))
         return Tag(found.end(), name, is_text, is_empty, is_cut)
 
     def end_of_closer(self, text: str, start: int, *, final: bool) -> int | None:
@@ -151,14 +151,13 @@ class InvokeTags:
         assert kind is not None
         return kind.end()
 
-    def ends_cut(self, text: str, start: int) -> bool:
-        """Whether nothing but the beginning of a call's end stands from `start` on."""
-        found = self._end.fullmatch(text, start, partial=True)
-        return found is not None
+    def ends_cut(self, text: str) -> bool:
+        """Whether a text is nothing but the beginning of a call's end."""
+        return self._end.fullmatch(text, partial=True) is not None
 
 
-def _attributes(body: str) -> tuple[str | None, bool | None]:
-    """The name that a tag gives, and whether its value is text."""
+def read_attributes(body: str) -> tuple[str | None, bool | None]:
+    """The name that a tag gives behind its own, and what it says of whether its value is text."""
     if equals := _EQUALS.match(body):
         name = equals[1].strip()
         quoted = len(name) > 1 and name[0] == name[-1] and name[0] in "\"'"
@@ -252,11 +251,15 @@ class InvokeScanner(TextValueScanner):
         """The stream ends between two parameters, or before the first, if the call's closer was not begun."""
         tape = self.tape
         begun = bool(self.arguments.value) or len(tape.text) - tape.i > 1
-        if self.truncated or not begun or not self.tags.ends_cut(tape.text, tape.i):
+        if self.truncated or not begun or not self.is_cut_end(tape.text[tape.i :]):
             return self.cut_off()
         tape.i = len(tape.text)
         self.arguments.note("missing-call-end")
         return self.finish_call()
+
+    def is_cut_end(self, text: str) -> bool:
+        """Whether the end of the stream cut the call's end to this text."""
+        return self.tags.ends_cut(text)
 
     def skip(self) -> State | None:
         """The rest of a call that was too large."""
@@ -422,7 +425,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         if not self.tags.kind(marker):
             return super()._closer(marker)
         tape, tags = self.tape, self.tags
-        if self.markdown.blank and self.final and tags.ends_cut(tape.text, tape.i):
+        if self.markdown.blank and self.final and tags.ends_cut(tape.text[tape.i :]):
             self.pass_markup(tape.text[tape.i :])
             return self.outside
         pattern = tags.closer if self.markdown.blank else tags.closer_run
