@@ -183,9 +183,9 @@ class MiniMaxScanner(TextTurns, PlainInvokeScanner):
         if tag["slash"]:
             self.arguments.note("stray-closer")
             return self.pairs
-        following = self.begin_value(tag["name"])
         if not tag["rest"].endswith("/"):
-            return following
+            return self.begin_value(tag["name"])
+        self.arguments.begin(tag["name"], self.sink(), is_text=True)
         self.arguments.end("", self.sink())
         return self.pairs
 

@@ -195,10 +195,10 @@ class InvokeScanner(TextValueScanner):
         tape.i = tag.end
         if self.final and tag.is_cut and tag.end == len(tape.text):
             return self.cut_off()
-        following = self.begin_arguments((tag.name or "").strip())
+        self.begin_arguments((tag.name or "").strip())
         if tag.is_cut:
             self.arguments.note("missing-key-end")
-        return self.finish_call() if tag.is_empty else following
+        return self.finish_call() if tag.is_empty else self.pairs
 
     def pairs(self) -> State | None:
         """Before, between and behind the parameters."""
@@ -400,7 +400,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
             tag = self.tags.opening_tag(text, at + len(marker), final=self.final)
             if tag is None:
                 return None
-            begins = not tag.is_cut
+            begins = not tag.is_cut or bool(tag.name)
         else:
             start = self.start_behind(marker).match(text, at + len(marker), partial=not self.final)
             if start is not None and start.partial:
