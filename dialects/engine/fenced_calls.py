@@ -55,6 +55,7 @@ class FencedCallScanner(PythonBlockScanner):
         lengths = range(3, LONGEST_FENCE + 1)
         begun = statement(cls.namespace)
         cls.call_begin = FENCE + cls.call_info
+        cls.call_begins = (cls.call_begin,)
         cls.call_start = regex.compile(rf"{_LINE_END}{_COMMENTS}(?:`{{3}}|\[\s{{0,64}}+\]|\[?{_COMMENTS}{begun})")
         cls.statement = regex.compile(begun)
         cls.thinking_tags = tuple("`" * length + cls.thinking_info for length in lengths)
