@@ -18,6 +18,7 @@ from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import BLOCK_CHARS
 from dialects.engine.python_blocks import PythonBlockScanner, statement, swallowed_call
 from dialects.engine.python_calls import StringEnd
+from dialects.engine.python_literals import NAME
 from dialects.engine.scanner import State
 
 __all__ = ["FENCE", "LONGEST_FENCE", "FencedCallScanner"]
@@ -28,6 +29,7 @@ LONGEST_FENCE = 6
 
 _LINE_END = r"[ \t]{0,16}+\r?\n"
 _COMMENTS = r"\s{0,64}+(?:(?:#|(?:import|from)\s)[^\n]{0,256}+\n\s{0,64}+){0,4}+"
+_VARIABLE = rf"{NAME}[ \t]{{0,16}}+=[ \t]{{0,16}}+"
 _IN_STRING = r"\r?\n[ \t]{0,8}+`{3,64}+"
 _line_end = regex.compile(_LINE_END)
 _line_end_or_cut = regex.compile(rf"{_LINE_END}|[ \t\r]{{0,16}}+\Z")
@@ -55,7 +57,8 @@ class FencedCallScanner(PythonBlockScanner):
         lengths = range(3, LONGEST_FENCE + 1)
         begun = statement(cls.namespace)
         cls.call_begin = FENCE + cls.call_info
-        cls.call_start = regex.compile(rf"{_LINE_END}{_COMMENTS}(?:`{{3}}|\[\s{{0,64}}+\]|\[?{_COMMENTS}{begun})")
+        first = rf"(?:(?:{_VARIABLE})?\[)?{_COMMENTS}{begun}"
+        cls.call_start = regex.compile(rf"{_LINE_END}{_COMMENTS}(?:`{{3}}|\[\s{{0,64}}+\]|{first})")
         cls.statement = regex.compile(begun)
         cls.thinking_tags = tuple("`" * length + cls.thinking_info for length in lengths)
         fences = ("`" * length + info for length in lengths for info in infos)
