@@ -23,7 +23,7 @@ class SkipThisTool(Exception):  # noqa: N818 (a wish, not an error)
     """Raised by a tool's constructor that does not want its tool here: the program it needs is not installed, say."""
 
 
-class InvalidToolError(Exception):
+class InvalidToolError(ValueError):
     """Some paths gave no tool; `failures` has the reason for each of them."""
 
     def __init__(self, failures: Mapping[str, str]) -> None:
