@@ -167,7 +167,7 @@ async def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dialect", help="what the model speaks, if its id does not say so")
     options = parser.parse_args(arguments)
     if options.base_url is None:
-        results = []
+        results: list[TurnResult] = []
         for name in PLAYED:
             print(f"== {name}")
             results.append(await answer(PlayedModel(script(name)), name, QUESTION))

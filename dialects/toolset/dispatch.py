@@ -12,7 +12,7 @@ import copy
 import inspect
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -133,7 +133,7 @@ class Dispatcher:
         await wait_for_all(tuple(self._afterwards))
 
     @asynccontextmanager
-    async def slot(self, stages: Stages) -> AsyncIterator[None]:
+    async def slot(self, stages: Stages) -> AsyncGenerator[None, None]:
         """One of the places for tools that run at the same time."""
         loop = asyncio.get_running_loop()
         if self._slots is None or self._slots[0] is not loop:  # a semaphore belongs to the loop that first waits for it

@@ -63,14 +63,13 @@ class Parameters:
 def schema_of_model(model: type[BaseModel], tool: str) -> dict[str, Any]:
     """The JSON Schema of a model, without the titles that pydantic makes of names."""
     for name, field in model.model_fields.items():
-        if _holds_no_schema(field.annotation) and not field.metadata:
+        if _holds_no_schema(field.annotation) and not any(map(_gives_schema, field.metadata)):
             raise _no_schema(name, tool, field.annotation)
     try:
         schema = model.model_json_schema(schema_generator=_Schema)
     except PydanticUserError as error:
-        raise ToolDefinitionError(
-            f"the parameters of the tool {tool!r} have no JSON Schema: {_first(error)}"
-        ) from error
+        name, annotation = _to_blame(model)
+        raise _no_schema(name, tool, annotation) from error
     schema.pop("title", None)
     for name, definition in schema.get("$defs", {}).items():
         if definition.get("title") == name:
@@ -132,7 +131,8 @@ def _holds_no_schema(annotation: object) -> bool:
     if annotation is object or get_origin(annotation) is type or annotation is type:
         return True
     if get_origin(annotation) is Annotated:
-        return len(get_args(annotation)) == 2 and _holds_no_schema(get_args(annotation)[0])
+        kind, *notes = get_args(annotation)
+        return _holds_no_schema(kind) and not any(map(_gives_schema, notes))
     return any(map(_holds_no_schema, get_args(annotation)))
 
 
@@ -144,5 +144,17 @@ def _no_schema(parameter: str, tool: str, annotation: object) -> ToolDefinitionE
     )
 
 
-def _first(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+def _gives_schema(note: object) -> bool:
+    return hasattr(note, "__get_pydantic_json_schema__")
+
+
+def _to_blame(model: type[BaseModel]) -> tuple[str, object]:
+    """The field of a model without a schema that has none of its own, and its type."""
+    config = ConfigDict(arbitrary_types_allowed=True)
+    for name, field in model.model_fields.items():
+        annotation: Any = field.annotation
+        try:
+            create_model("Alone", __config__=config, it=(annotation, ...)).model_json_schema(schema_generator=_Schema)
+        except PydanticUserError:
+            return name, annotation
+    return model.__name__, model

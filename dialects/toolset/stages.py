@@ -51,7 +51,8 @@ class Stages:
         raise asyncio.CancelledError if self._stopped.done() else OutOfTimeError
 
     async def _leave(self, task: "asyncio.Task[Any]") -> None:
-        task.cancel()
+        if not task.cancelling():  # the end of the program cancels all tasks, and twice would cut its clean-up short
+            task.cancel()
         await asyncio.wait({task}, timeout=self._grace)
         if not task.done():
             _log.warning("%.100r goes on although it was cancelled; nobody waits for it any longer", self._name)

@@ -78,7 +78,7 @@ def run_step(
     repetition: what counts calls over several steps.
     scanner_options: those of `create_inband_scanner`, which also says what is raised; `tools` are those of the toolset.
     """
-    options = {"tools": toolset.known, **scanner_options}
+    options: dict[str, Any] = {"tools": toolset.known, **scanner_options}
     return Step(chunks, toolset, create_inband_scanner(dialect, **options), repetition or Repetition())
 
 

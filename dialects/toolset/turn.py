@@ -106,7 +106,7 @@ class Turn(Run[TurnItem, TurnResult]):
         self._dialect = dialect
         self._template = template
         self._options = template_options
-        self._neutralize = neutralize
+        self._neutralize: Neutralize = neutralize
         self._given = list(messages)
         self._max_steps = max_steps
         self._repetition = Repetition(max_repeats)
