@@ -41,6 +41,7 @@ class Chat:
         self._toolset = Toolset(approve=self._approve)
         self._toolset.load_tools(_from_here(tools))
         self._messages = [] if system is None else [Message("system", system)]
+        self._turn(self._messages)  # wrong use shows here, before anybody has said anything
         self._out = out
         self._printer = EventPrinter(out, colour=wants_colour(out))
 

@@ -27,7 +27,7 @@ def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return result
 
     result = asyncio.run(watched())
-    assert complaints == []
+    assert not complaints, complaints
     return result
 
 

@@ -534,19 +534,21 @@ class TestTime:
                 running += change
                 most = max(most, running)
 
-        async def later(n: int) -> int:
-            count(1)
-            await ticks(20 + n % 5)
-            count(-1)
-            return n
-
-        def now(n: int) -> int:
-            count(1)
-            threading.Event().wait(0.001)
-            count(-1)
-            return n
-
         async def main() -> list[str]:
+            together, threads_together = asyncio.Barrier(8), threading.Barrier(8)
+
+            async def later(n: int) -> int:
+                count(1)
+                await together.wait()  # eight at a time do run, or none would go on
+                count(-1)
+                return n
+
+            def now(n: int) -> int:
+                count(1)
+                threads_together.wait(60)
+                count(-1)
+                return n
+
             toolset = Toolset([tool(name="it")(later if asynchronous else now)], limits=Limits(concurrency=8))
             tasks = [toolset.handle(call(arguments={"n": n})) for n in range(200)]
             return [(await task).content for task in tasks]
@@ -586,8 +588,7 @@ class TestTime:
 
 
 class TestCancelling:
-    @pytest.mark.parametrize("pause", range(24))
-    def test_a_call_that_is_cancelled_at_any_await_has_an_outcome(self, pause: int) -> None:
+    def test_a_call_that_is_cancelled_at_any_await_has_an_outcome(self) -> None:
         """Through the hook, the approval, the wait for a slot, the tool's awaits and its clean-up."""
         begun: list[str] = []
         ended: list[str] = []
@@ -599,10 +600,12 @@ class TestCancelling:
                 await ticks(4)
                 return "done"
             finally:
-                await ticks(2)
-                ended.append("work")
+                try:
+                    await ticks(2)
+                finally:
+                    ended.append("work")
 
-        async def main() -> None:
+        async def main(pause: int) -> bool:
             approve = _async(lambda call: True)
             toolset = Toolset([work], before=_async(lambda call: None), approve=approve, limits=Limits(concurrency=1))
             other = toolset.handle(call("work"))
@@ -611,14 +614,19 @@ class TestCancelling:
             is_running = not task.done()
             assert task.cancel() is is_running
             outcome = await task
-            assert outcome.kind == ("cancelled" if is_running else None)
+            assert outcome.kind in ({"cancelled", None} if is_running else {None})
             assert not task.cancelled()
             assert task.cancel() is False
             assert (await other).content == "done"
             assert begun == ended
             assert (await toolset.handle(call("work"))).content == "done", "the slot is free again"
+            return not is_running
 
-        run(main)
+        pause = 0
+        while not run(lambda: main(pause)):  # noqa: B023
+            pause += 1
+            assert pause < 200
+        assert pause > 25
 
     @pytest.mark.parametrize("pause", range(12))
     def test_who_awaits_a_call_and_is_cancelled_is_cancelled(self, pause: int) -> None:

@@ -73,7 +73,12 @@ def _dependency(cls: type, parameter: inspect.Parameter, dependencies: Dependenc
         if has_default:
             return parameter.default
         raise TypeError(f"the parameter {parameter.name!r} of its constructor has no type")
-    wanted = _choices(_resolved(cls, parameter.annotation, dependencies))
+    try:
+        wanted = _choices(_resolved(cls, parameter.annotation, dependencies))
+    except NameError:  # a type that its module imports for type checkers only, and that is no dependency's
+        if has_default:
+            return parameter.default
+        raise
     for choice in wanted:
         found = _provided(choice, dependencies)
         if len(found) == 1:

@@ -1,9 +1,12 @@
 """What `run_step` and `run_turn` return: something that runs while it is read."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Generator
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
+
+from dialects.toolset.tasks import wait_for_all
 
 __all__ = ["Run"]
 
@@ -21,6 +24,7 @@ class Run(ABC, Generic[Item, Result]):
 
     def __init__(self) -> None:
         self._running = self._items()
+        self._closing: asyncio.Task[None] | None = None
 
     @property
     @abstractmethod
@@ -37,7 +41,7 @@ class Run(ABC, Generic[Item, Result]):
             async for item in self._running:
                 yield item
         finally:
-            await self._running.aclose()
+            await self.aclose()
 
     async def __anext__(self) -> Item:
         return await anext(self._running)
@@ -47,6 +51,13 @@ class Run(ABC, Generic[Item, Result]):
 
     async def aclose(self) -> None:
         """Stop here. Calls that are running are cancelled and awaited; no more items come."""
+        # In a task, since several may want it at a time: a `with` block, and Python for a loop that was left.
+        if self._closing is None or self._closing.done():
+            self._closing = asyncio.get_running_loop().create_task(self._close(), name="closing")
+        await wait_for_all([self._closing])
+        self._closing.result()
+
+    async def _close(self) -> None:
         await self._running.aclose()
 
     async def __aenter__(self) -> Self:

@@ -42,7 +42,7 @@ class Stages:
         if self._stopped.done():
             stage.close()
             raise asyncio.CancelledError
-        task = asyncio.get_running_loop().create_task(stage)
+        task = asyncio.get_running_loop().create_task(stage, name=f"stage of {self._name}")
         both: set[asyncio.Future[Any]] = {task, self._stopped}
         await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if task.done():

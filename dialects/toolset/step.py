@@ -108,6 +108,7 @@ class Step(Run[StepItem, StepResult]):
         self._queue: asyncio.Queue[StepItem | None] = asyncio.Queue()
         self._reading: asyncio.Task[None] | None = None
         self._calls: list[_Call] = []
+        self._unanswered = 0
         self._first: dict[CallKey, _Call] = {}
         """The first call of each kind, which answers for its repetitions, too."""
         self._texts: list[str] = []
@@ -133,18 +134,17 @@ class Step(Run[StepItem, StepResult]):
         )
 
     async def _items(self) -> AsyncGenerator[StepItem, None]:
-        reading = self._reading = asyncio.get_running_loop().create_task(self._read(), name="dialects step")
+        reading = self._reading = asyncio.get_running_loop().create_task(self._read(), name="reading")
         reading.add_done_callback(self._end_if_over)
         try:
             while (item := await self._queue.get()) is not None:
                 yield item
                 self._queue.task_done()
-            for task in (reading, *(call.task for call in self._calls)):
-                if _has_failed(task):
-                    task.result()
+            for task in filter(_has_failed, self._all_tasks()):
+                task.result()
             self._is_complete = True
         finally:
-            await cancel_and_wait([reading, *(call.task for call in self._calls)])
+            await cancel_and_wait(self._all_tasks())
         yield self.result
 
     async def _read(self) -> None:
@@ -185,6 +185,7 @@ class Step(Run[StepItem, StepResult]):
         else:
             call = self._first[key] = _Call(end, self._task(end), self._repetition.count(key))
         self._calls.append(call)
+        self._unanswered += 1
         call.task.add_done_callback(lambda _: self._answered(call))
 
     def _task(self, end: ToolEnd) -> CallTask:
@@ -193,6 +194,7 @@ class Step(Run[StepItem, StepResult]):
         return context.run(self._toolset.handle, end)
 
     def _answered(self, call: _Call) -> None:
+        self._unanswered -= 1
         if not _has_failed(call.task):
             self._queue.put_nowait(call.outcome)
         self._end_if_over()
@@ -202,9 +204,11 @@ class Step(Run[StepItem, StepResult]):
         assert self._reading is not None
         if not self._reading.done():
             return
-        tasks = [self._reading, *(call.task for call in self._calls)]
-        if all(task.done() for task in tasks) or any(map(_has_failed, tasks)):
+        if not self._unanswered or any(map(_has_failed, self._all_tasks())):
             self._queue.put_nowait(None)
+
+    def _all_tasks(self) -> "list[asyncio.Task[Any]]":
+        return [*([self._reading] if self._reading else []), *(call.task for call in self._calls)]
 
 
 def _has_failed(task: "asyncio.Task[Any]") -> bool:
