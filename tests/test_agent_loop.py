@@ -68,6 +68,8 @@ class Script:
     async def __call__(self, prompt: str) -> AsyncIterator[str]:
         self.prompts.append(prompt)
         text = next(self._replies)
+        if prompt.rstrip().endswith("<think>"):  # some templates open it for the model
+            text = f"Hm.</think>{text}"
         try:
             for start in range(0, len(text), self._size):
                 yield text[start : start + self._size]
@@ -746,6 +748,8 @@ class TestTurns:
             run_turn(script, QUESTION, toolset, dialect="kimi", template="no such template")
         with pytest.raises(ValueError, match="neutralize"):
             run_turn(script, QUESTION, toolset, dialect="kimi", neutralize="strip")  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="max_steps is at least 1, not 0"):
+            run_turn(script, QUESTION, toolset, dialect="kimi", max_steps=0)
         assert script.prompts == []
 
     def test_thinking_goes_back_as_thinking(self) -> None:

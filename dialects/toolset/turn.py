@@ -82,6 +82,8 @@ def run_turn(
 
     Raises, at once, what `render_transcript` raises for messages, dialects and templates.
     """
+    if max_steps < 1:
+        raise ValueError(f"max_steps is at least 1, not {max_steps!r}")
     options = dict(template_options or {})
     return Turn(complete, messages, toolset, dialect, template, options, max_steps, max_repeats, neutralize)
 
