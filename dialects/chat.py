@@ -1,6 +1,7 @@
 """`dialects chat`: a conversation with a model behind `/v1/completions`, which may call tools, shown as it happens."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -76,7 +77,10 @@ class Chat:
             return False
         self._printer.note("approve", f"{call.name} {excerpt(str(call.arguments))}", YELLOW)
         self._out.flush()
-        return (await in_thread(lambda: input("call it? [y/N] "))).strip().lower() in ("y", "yes")
+        print("call it? [y/N] ", end="", flush=True, file=sys.stderr)
+        # Not `input`: a thread that waits in it holds a lock which the program's end needs after Ctrl-C.
+        answer = await in_thread(lambda: os.read(sys.stdin.fileno(), 1024))
+        return answer.strip().lower() in (b"y", b"yes")
 
 
 def show(item: Event | ToolRequest | ToolOutcome | StepResult | TurnResult, printer: EventPrinter) -> None:

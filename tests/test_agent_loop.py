@@ -7,6 +7,8 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dialects import (
     Message,
@@ -42,6 +44,8 @@ from dialects.toolset import (
 )
 from dialects.transcript import TemplateError
 from tests.event_loops import others, run, ticks
+from tests.streams import stream_texts
+from tests.test_laws import examples
 
 every_dialect = pytest.mark.parametrize("dialect", dialect_names())
 QUESTION: list[dict[str, Any]] = [{"role": "user", "content": "How high is the tide?"}]
@@ -222,6 +226,31 @@ class TestEveryDialect:
         )
         assert "Büsum" in script.prompts[1]
         assert "How high the water is." in script.prompts[0]
+
+    @every_dialect
+    def test_whatever_a_model_writes_the_turn_goes_on(self, dialect: str) -> None:
+        """And every call is answered, in a conversation that can be rendered."""
+        toolset = Toolset([tide, tool(name="place")(_place)])
+
+        @examples
+        @given(stream_texts(dialect), st.integers(1, 40))
+        def check(text: str, size: int) -> None:
+            async def main() -> TurnResult:
+                return await run_turn(
+                    Script(text, text, "x", size=size), QUESTION, toolset, dialect=dialect, max_steps=2
+                )
+
+            result = run(main)
+            assert result.reason != "unfinished"
+            for step in result.steps:
+                assert [outcome.call_id for outcome in step.outcomes] == [end.id for end in step.calls]
+            render_transcript(result.messages, dialect, tools=toolset.known)
+
+        check()
+
+
+def _place(order: dict[str, Any] | None = None) -> str:
+    return "placed"
 
 
 def kimi(*calls: ToolCall, text: str = "") -> str:
@@ -431,6 +460,39 @@ class TestSteps:
         assert step.message.content == "I look."
         assert [outcome.kind for outcome in step.outcomes] == ["cancelled"]
         assert not step.is_complete
+
+    def test_arguments_that_no_transcript_could_hold_do_not_end_the_turn(self) -> None:
+        faulty = kimi(named("note", text="x"), named("note", text="y"))
+        for wrong in ("1e999", "[" * 199 + "]" * 199):
+            replies = [faulty.replace('"x"', wrong), "Done."]
+
+            async def main(replies: list[str] = replies) -> TurnResult:
+                return await run_turn(Script(*replies), QUESTION, Toolset(TOOLS), dialect="kimi")
+
+            result = run(main)
+            assert (result.reason, result.text) == ("answered", "Done.")
+            assert [outcome.kind for outcome in result.steps[0].outcomes][-1] is None
+            assert result.steps[0].outcomes[0].is_error
+
+    def test_an_iterator_that_is_no_generator_is_closed_too(self) -> None:
+        class Stream:
+            closed = False
+
+            def __aiter__(self) -> "Stream":
+                return self
+
+            async def __anext__(self) -> str:
+                return "<|im_user|>user<|im_middle|>"
+
+            async def aclose(self) -> None:
+                self.closed = True
+
+        async def main() -> None:
+            stream = Stream()
+            step = await run_step(stream, Toolset(), dialect="kimi")
+            assert (step.stopped, stream.closed) == ("fabricated-turn", True)
+
+        run(main)
 
     def test_what_is_no_stream_is_told(self) -> None:
         async def main() -> None:

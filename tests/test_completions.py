@@ -4,6 +4,8 @@ import asyncio
 import importlib.util
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -301,17 +303,24 @@ def reply(*calls: ToolCall, text: str = "") -> str:
     return whole.removeprefix("<|im_assistant|>assistant<|im_middle|>").removesuffix("<|im_end|>")
 
 
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", "KEY": "hidden"}
+
+
+def chat_command(url: str, *arguments: str, model: str = MODEL) -> list[str]:
+    return [sys.executable, "-m", "dialects", "chat", "--base-url", url, "--model", model, *arguments]
+
+
 def chat(
-    url: str, *arguments: str, folder: Path, stdin: str = "", model: str = MODEL
+    url: str, *arguments: str, folder: Path, stdin: str | int = "", model: str = MODEL
 ) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "dialects", "chat", "--base-url", url, "--model", model, *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", "KEY": "hidden"}
+    """Run the command; `stdin` is a text, or the descriptor of a terminal."""
+    given: dict[str, Any] = {"input": stdin} if isinstance(stdin, str) else {"stdin": stdin}
     return subprocess.run(
-        command,
-        input=stdin,
+        chat_command(url, *arguments, model=model),
+        **given,
         capture_output=True,
         cwd=folder,
-        env=environment,
+        env=ENVIRONMENT,
         timeout=60,
         check=False,
         encoding="utf-8",
@@ -360,6 +369,41 @@ class TestChat:
             call.name for call in calls
         ]
         assert "Büsum: 3.2 m" in second[2]["prompt"]
+
+    @pytest.mark.skipif(os.name != "posix", reason="POSIX terminals")
+    @pytest.mark.parametrize(("typed", "outcome"), [(b"y\n", "close_lock: ok"), (b"no\n", "close_lock: rejected")])
+    def test_a_person_at_the_terminal_approves(self, folder: Path, typed: bytes, outcome: str) -> None:
+        keyboard, terminal = os.openpty()
+        try:
+            with serving(playing(reply(ToolCall(None, "close_lock", {"name": "north"})), "Done.")) as server:
+                os.write(keyboard, typed)
+                done = chat(server.url, "--tools", "harbour:close_lock", "Close it.", folder=folder, stdin=terminal)
+        finally:
+            os.close(keyboard)
+            os.close(terminal)
+        assert done.returncode == 0
+        assert "approve  │ close_lock {'name': 'north'}" in done.stdout
+        assert outcome in done.stdout
+        assert done.stderr == "call it? [y/N] "
+
+    @pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
+    def test_ctrl_c_ends_it_in_the_middle_of_a_reply(self, folder: Path) -> None:
+        def play(player: Player) -> None:
+            player.begin()
+            player.say("It is ")
+            player.server.broken_off.wait(60)
+
+        with serving(play) as server:
+            command = chat_command(server.url, "How high is it?")
+            with subprocess.Popen(
+                command, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            ) as process:
+                assert process.stdout is not None
+                assert process.stdout.read(9)  # it has begun to show the reply
+                process.send_signal(signal.SIGINT)
+                _, err = process.communicate(timeout=60)
+            server.broken_off.set()
+        assert (process.returncode, err) == (130, b"")
 
     def test_a_conversation_on_standard_input(self, folder: Path) -> None:
         with serving(playing("One.", "Two.")) as server:
@@ -451,3 +495,16 @@ class TestExample:
         assert json.loads(found) == ['pyproject.toml:6: name = "inband-dialects"']
         assert bad.startswith("Error: The pattern is no regular expression: ")
         assert len(json.loads(limited)) == 3
+
+    def test_passes_pyright_as_strict_as_it_can_be(self, tmp_path: Path) -> None:
+        """As mypy's strictest does, which checks it with everything else."""
+        pyright = shutil.which("pyright", path=str(Path(sys.executable).parent)) or shutil.which("pyright")
+        if pyright is None or subprocess.run([pyright, "--version"], capture_output=True, check=False).returncode:
+            pytest.skip("pyright is not installed")
+        shutil.copy(ROOT / "examples" / "agent.py", tmp_path)
+        config = {"typeCheckingMode": "strict", "include": ["agent.py"], "extraPaths": [str(ROOT)]}
+        (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
+        command = [pyright, "--pythonpath", sys.executable, "--project", str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert "0 errors, 0 warnings" in done.stdout, done.stdout
+        assert "cast" not in (ROOT / "examples" / "agent.py").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ whoever stops reading has seen all that happened.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from contextvars import copy_context
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from dialects.engine.scanner import Scanner
 from dialects.events import Event, Stopped, Text, ThinkingDelta, ToolDropped, ToolEnd
 from dialects.factory import create_inband_scanner
 from dialects.messages import Message, ToolCall
+from dialects.toolset.dispatch import read_request
 from dialects.toolset.external import ToolRequest, current_request_handler
 from dialects.toolset.repetition import CallKey, Repetition, key_of
 from dialects.toolset.results import ToolOutcome
@@ -83,9 +84,10 @@ def run_step(
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """A call of the reply. Equal calls have one task."""
+    """A call of the reply, as the scanner gave it and as it goes on in the conversation. Equal calls have one task."""
 
     end: ToolEnd
+    spoken: ToolCall
     task: CallTask
     reminder: str | None
 
@@ -121,12 +123,12 @@ class Step(Run[StepItem, StepResult]):
 
     @property
     def result(self) -> StepResult:
-        ends = tuple(call.end for call in self._calls)
-        calls = tuple(ToolCall(end.id, end.name, end.arguments, end.arguments_json) for end in ends)
+        spoken = tuple(call.spoken for call in self._calls)
+        answered = (call for call in self._calls if call.task.done() and not _has_failed(call.task))
         return StepResult(
-            message=Message("assistant", "".join(self._texts), "".join(self._thoughts), calls),
-            calls=ends,
-            outcomes=tuple(call.outcome for call in self._calls if call.task.done()),
+            message=Message("assistant", "".join(self._texts), "".join(self._thoughts), spoken),
+            calls=tuple(call.end for call in self._calls),
+            outcomes=tuple(call.outcome for call in answered),
             dropped=tuple(self._dropped),
             stopped=self._stopped,
             truncated=self._truncated,
@@ -180,10 +182,11 @@ class Step(Run[StepItem, StepResult]):
 
     def _start(self, end: ToolEnd) -> None:
         key = key_of(end)
+        spoken = read_request(end).call  # without arguments that no transcript could hold, such as 1e999
         if key in self._first:
-            call = msgspec.structs.replace(self._first[key], end=end)
+            call = msgspec.structs.replace(self._first[key], end=end, spoken=spoken)
         else:
-            call = self._first[key] = _Call(end, self._task(end), self._repetition.count(key))
+            call = self._first[key] = _Call(end, spoken, self._task(end), self._repetition.count(key))
         self._calls.append(call)
         self._unanswered += 1
         call.task.add_done_callback(lambda _: self._answered(call))
@@ -216,9 +219,10 @@ def _has_failed(task: "asyncio.Task[Any]") -> bool:
 
 
 async def _close(stream: AsyncIterator[str]) -> None:
-    """Close a stream that was not read to its end, so that the model stops writing. Only generators can be closed."""
-    if isinstance(stream, AsyncGenerator):
-        await stream.aclose()
+    """Close a stream that was not read to its end, so that the model stops writing; if it can be closed."""
+    close: Callable[[], Awaitable[object]] | None = getattr(stream, "aclose", None)
+    if close is not None:
+        await close()
 
 
 def _tool_message(outcome: ToolOutcome) -> Message:
