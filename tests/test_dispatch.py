@@ -117,6 +117,11 @@ class TestAnswers:
         assert abs(len(head) - len(tail)) <= 1
 
 
+class _UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("it has no text")
+
+
 class TestRaising:
     @pytest.mark.parametrize("asynchronous", [True, False])
     @pytest.mark.parametrize(
@@ -129,8 +134,9 @@ class TestRaising:
             (StopIteration(), "StopIteration"),
             (type("Odd", (BaseException,), {})("own"), "Odd: own"),
             (GeneratorExit(), "GeneratorExit"),
+            (_UnspeakableError(), "_UnspeakableError"),
         ],
-        ids=str,
+        ids=lambda value: type(value).__name__,
     )
     def test_a_tool_that_raises(
         self, error: BaseException, said: str, asynchronous: bool, caplog: pytest.LogCaptureFixture
@@ -230,6 +236,25 @@ class TestModelsFaults:
             return (await Toolset([tool(name="it")(_nothing)]).handle(end)).kind
 
         assert run(main) == "malformed-arguments"
+
+    def test_arguments_may_have_any_name(self) -> None:
+        def echo(function: int, args: int, kwargs: int, call: int) -> int:
+            return function + args + kwargs + call
+
+        assert outcome_of(echo, {"function": 1, "args": 2, "kwargs": 3, "call": 4}).content == "10"
+
+        async def main() -> dict[str, Any]:
+            toolset = Toolset()
+            toolset.register_external_tool("it", "", {"type": "object"})
+            task = toolset.handle(call(arguments={"self": 1, "function": 2}))
+            while not toolset.requests:
+                await asyncio.sleep(0)
+            arguments = toolset.requests[0].call.arguments
+            toolset.resolve(toolset.requests[0].id, "fine")
+            assert (await task).content == "fine"
+            return arguments
+
+        assert run(main) == {"self": 1, "function": 2}
 
     def test_a_call_may_have_any_form(self) -> None:
         end = ToolEnd("call_1", "it", {"n": 1}, '{"n":1}', "")
@@ -416,6 +441,13 @@ class TestApproval:
         assert asked == [{"path": "x"}]
         assert deleted.kind == (None if answer else "rejected")
         assert deleted.content.startswith("x is gone" if answer else "Error: The user does not permit this call.")
+
+    def test_only_true_is_a_yes(self) -> None:
+        async def main() -> str | None:
+            toolset = Toolset([tool(name="it", needs_approval=True)(_nothing)], approve=lambda call: "no")  # type: ignore[arg-type, return-value]
+            return (await toolset.handle(call())).kind
+
+        assert run(main) == "rejected"
 
     def test_without_anybody_to_ask_the_answer_is_no(self) -> None:
         async def main() -> ToolOutcome:

@@ -185,7 +185,9 @@ class TestSchemas:
         counter = Counter()
         assert answer(tool(counter.add), {"n": 2}) == (None, "2")
         assert counter.total == 2
-        assert answer(tool(name="add2")(functools.partial(counter.add, n=2)), {}) == (None, "4")
+        made = tool(name="add2")(functools.partial(counter.add, n=2))
+        assert made.description == "Add."
+        assert answer(made, {}) == (None, "4")
 
     def test_what_cannot_be_a_tool(self) -> None:
         def star(*paths: str) -> None: ...

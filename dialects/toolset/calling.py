@@ -22,7 +22,7 @@ def is_asynchronous(function: Callable[..., object]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+async def call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """What the function returns; whatever it raises is raised."""
     bound = functools.partial(function, *args, **kwargs)
     result = bound() if is_asynchronous(function) else await in_thread(bound)

@@ -211,8 +211,7 @@ class _Answering:
             return ToolError(f"The program was ended: {type(error).__name__}.", "Cancelled", kind="cancelled")
         except BaseException as error:
             _log.error("%.100r raised %s", name, type(error).__name__, exc_info=error)
-            said = f"{type(error).__name__}: {error}".removesuffix(": ")
-            return ToolError(f"{name} failed. {said}", type(error).__name__, kind="raised")
+            return ToolError(f"{name} failed. {_said_by(error)}", type(error).__name__, kind="raised")
 
     async def _staged(self) -> object:
         tool, call = self._tool, self._call
@@ -256,7 +255,7 @@ class _Answering:
         except Exception:
             _log.exception("the approval of %.100r failed", self._call.name)
             return ToolRejected("This call needs an approval, and asking for it failed.")
-        return None if is_approved else ToolRejected()
+        return None if is_approved is True else ToolRejected()
 
     async def _in_time(self, tool: CallableTool, run: BoundCall) -> object:
         limit = self._dispatcher.limits.seconds if tool.timeout is None else tool.timeout
@@ -277,6 +276,14 @@ async def _called(function: Callable[..., Awaitable[T] | T], *args: object) -> T
 
 async def _awaited(value: Awaitable[T] | T) -> T:
     return await value if inspect.isawaitable(value) else value
+
+
+def _said_by(error: BaseException) -> str:
+    """An exception's type and text, if it can be asked for its text."""
+    try:
+        return f"{type(error).__name__}: {error}".removesuffix(": ")
+    except Exception:
+        return type(error).__name__
 
 
 def _copy_of(call: ToolCall) -> ToolCall:

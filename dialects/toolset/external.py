@@ -82,5 +82,5 @@ class ExternalTool(CallableTool):
         self.parameters = parameters
         self._requests = requests
 
-    async def __call__(self, **arguments: Any) -> object:
+    async def __call__(self, /, **arguments: Any) -> object:
         return await self._requests.ask(current_tool_call.get())

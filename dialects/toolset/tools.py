@@ -121,7 +121,9 @@ class FunctionTool(CallableTool, Generic[P, R]):
         self.name = name or _name_of(function)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise ToolDefinitionError(f"the tool {self.name!r} yields; a tool returns its result")
-        about, of_parameters = read_docstring(inspect.getdoc(function))
+        about, of_parameters = read_docstring(
+            inspect.getdoc(function.func if isinstance(function, partial) else function)
+        )
         self.description = about if description is None else description
         self.needs_approval = needs_approval
         self.timeout = timeout
