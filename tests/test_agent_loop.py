@@ -498,6 +498,8 @@ class TestSteps:
         async def main() -> None:
             with pytest.raises(TypeError, match="feed takes a str, not bytes"):
                 await run_step(_bytes(), Toolset(), dialect="kimi")
+            with pytest.raises(TypeError, match="a reply is an asynchronous iterable of str, not list"):
+                run_step(["text"], Toolset(), dialect="kimi")  # type: ignore[arg-type]
             with pytest.raises(UnknownDialectError):
                 run_step(pieces(), Toolset(), dialect="kimmy")
             with pytest.raises(TypeError, match="no_such_option"):

@@ -79,6 +79,8 @@ def run_step(
     repetition: what counts calls over several steps.
     scanner_options: those of `create_inband_scanner`, which also says what is raised; `tools` are those of the toolset.
     """
+    if not isinstance(chunks, AsyncIterable):
+        raise TypeError(f"a reply is an asynchronous iterable of str, not {type(chunks).__name__}")
     options: dict[str, Any] = {"tools": toolset.known, **scanner_options}
     return Step(chunks, toolset, create_inband_scanner(dialect, **options), repetition or Repetition())
 
