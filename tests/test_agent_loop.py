@@ -537,7 +537,7 @@ class TestLeaving:
                     log.append("ended")
 
         @tool
-        def quick() -> str:
+        async def quick() -> str:
             return "quick"
 
         return Script(*self.REPLIES, size=40), Toolset([wait, quick]), log
