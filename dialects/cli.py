@@ -1,5 +1,5 @@
-"""The `dialects` command: scan a stream, heal one, or all of a server's, render a conversation, print a guide, find a
-dialect, show a demo.
+"""The `dialects` command: scan a stream, heal one, or all of a server's, render a conversation or convert one, print a
+guide, find a dialect, show a demo.
 
 `scan` reads bytes as they arrive and writes events as they come out, for a person (`terminal.py`) or as JSON Lines.
 Results go to standard output, everything about the run to standard error. Exit codes: 0; 1 where `scan --check` saw a
@@ -20,7 +20,8 @@ from typing import Any, BinaryIO, NoReturn, TextIO
 
 from dialects import demo
 from dialects.bytestream import Utf8Text, read_some, recut
-from dialects.detection import dialect_for_model
+from dialects.conversion import convert
+from dialects.detection import dialect_for_model, dialect_for_template
 from dialects.engine.dialect import Dialect
 from dialects.engine.scanner import MAX_HELD_CHARS
 from dialects.events import Event, event_to_json
@@ -28,12 +29,14 @@ from dialects.factory import all_dialects, create_inband_scanner, get_dialect
 from dialects.healing.explain import ExplainingHealer
 from dialects.healing.http import Exchange, HealingOptions
 from dialects.messages import read_tools
+from dialects.templates import dialect_of_template, find_template
 from dialects.terminal import EventPrinter, Tally, explained, wants_colour
 from dialects.transcript import render_tool_prompt, render_transcript
 
 __all__ = ["main"]
 
 DISTRIBUTION = "inband-dialects"
+DEFAULT_DIALECT = "kimi"
 OK, CALL_DROPPED, UNKNOWN_MODEL, WRONG_USE, INTERRUPTED, OUTPUT_CLOSED = 0, 1, 1, 2, 130, 141
 
 
@@ -106,13 +109,37 @@ def _scan(options: argparse.Namespace) -> int:
 
 
 def _render(options: argparse.Namespace) -> int:
+    if options.option and options.template is None:
+        raise UsageError("--option belongs to a --template")
     tools = _tools(options)
     messages = _json_file(options.file)
     with _as_usage_errors():
+        dialect = options.dialect or (dialect_of_template(options.template) if options.template else DEFAULT_DIALECT)
+        if options.template:  # an option must not pass for an argument of the function
+            find_template(dialect, options.template).read_options(dict(options.option))
         transcript = render_transcript(
-            messages, options.dialect, tools=tools, add_generation_prompt=options.add_generation_prompt
+            messages,
+            dialect,
+            tools=tools,
+            template=options.template,
+            add_generation_prompt=options.add_generation_prompt,
+            normalise=options.normalise,
+            neutralize=options.neutralize,
+            **dict(options.option),
         )
     _print_exactly(transcript)
+    return OK
+
+
+def _convert(options: argparse.Namespace) -> int:
+    tools = _tools(options)
+    with _input(options.file) as source:
+        text = "".join(Utf8Text(source))
+    with _as_usage_errors():
+        converted = convert(text, options.source, options.target, tools=tools)
+    _print_exactly(converted.text)
+    for line in converted.lost:
+        print(f"lost: {line}", file=sys.stderr)
     return OK
 
 
@@ -145,7 +172,13 @@ def _guide_of(dialect: Dialect) -> str:
 
 
 def _which(options: argparse.Namespace) -> int:
-    match = dialect_for_model(options.model)
+    if (options.model is None) == (options.template is None):
+        raise UsageError("which needs a MODEL_ID or --template FILE")
+    if options.template is None:
+        match = dialect_for_model(options.model)
+    else:
+        with _input(options.template) as source:
+            match = dialect_for_template("".join(Utf8Text(source)))
     if match.name is not None:
         print(match.name)
     print(match.reason, file=sys.stderr)
@@ -166,10 +199,10 @@ def _heal(options: argparse.Namespace) -> int:
     _write_bytes(stream.finish())
     _never_refuse_a_character(sys.stderr)
     if isinstance(exchange.healer, ExplainingHealer):
-        for line in explained(exchange.healer.explanation()):
-            print(line, file=sys.stderr)
-    for line in Tally.of(exchange.healer.counts, held).lines():
-        print(line, file=sys.stderr)
+        for row in explained(exchange.healer.explanation()):
+            print(row, file=sys.stderr)
+    for row in Tally.of(exchange.healer.counts, held).lines():
+        print(row, file=sys.stderr)
     if stream.junk:
         print(f"junk     {stream.junk} events without a chunk were dropped", file=sys.stderr)
     if stream.error is not None:
@@ -355,6 +388,17 @@ def _seconds(text: str) -> float:
     raise argparse.ArgumentTypeError(f"expected seconds, more than 0, not {text!r}")
 
 
+def _template_option(text: str) -> tuple[str, Any]:
+    """A name and a value, which is JSON where it can be read as JSON, else text."""
+    name, found, value = text.partition("=")
+    if not name or not found:
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, not {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
 def _version() -> str:
     try:
         return metadata.version(DISTRIBUTION)
@@ -374,7 +418,8 @@ def _parser() -> argparse.ArgumentParser:
 
     def file_and_dialect(sub: argparse.ArgumentParser, what: str) -> None:
         sub.add_argument("file", nargs="?", default="-", metavar="FILE", help=f"{what}; standard input without it")
-        sub.add_argument("--dialect", default="kimi", metavar="NAME", help="what the model speaks (default: kimi)")
+        about = f"what the model speaks (default: {DEFAULT_DIALECT})"
+        sub.add_argument("--dialect", default=DEFAULT_DIALECT, metavar="NAME", help=about)
 
     def tools_file(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--tools", metavar="FILE", help="JSON list of OpenAI function tools")
@@ -462,9 +507,37 @@ def _parser() -> argparse.ArgumentParser:
     render = command("render", _render, "write a conversation as the text that the model expects")
     file_and_dialect(render, "JSON list of OpenAI-style messages")
     tools_file(render)
+    render.set_defaults(dialect=None)
+    render.add_argument("--template", metavar="NAME", help="write what this chat template of the model's vendor writes")
+    render.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        type=_template_option,
+        metavar="NAME=VALUE",
+        help="an option of the template: enable_thinking=false, reasoning_effort=high; may be repeated",
+    )
+    render.add_argument(
+        "--no-normalise",
+        dest="normalise",
+        action="store_false",
+        help="write what the template writes for the messages as they are, nonsense included",
+    )
+    render.add_argument(
+        "--neutralize",
+        choices=("keep", "escape", "raise"),
+        default="keep",
+        help="what to do with control tokens in texts from outside (default: keep)",
+    )
     render.add_argument(
         "--add-generation-prompt", "--generation-prompt", action="store_true", help="end where the model is to go on"
     )
+
+    convert_ = command("convert", _convert, "write a transcript, or one turn of a model, in another dialect")
+    convert_.add_argument("file", nargs="?", default="-", metavar="FILE", help="the text; standard input without it")
+    convert_.add_argument("--from", dest="source", required=True, metavar="NAME", help="the dialect it is in")
+    convert_.add_argument("--to", dest="target", required=True, metavar="NAME", help="the dialect it is wanted in")
+    tools_file(convert_)
 
     prompt = command("prompt", _prompt, "print the guide that tells a model how to write a dialect")
     prompt.add_argument("dialect", metavar="DIALECT")
@@ -472,6 +545,9 @@ def _parser() -> argparse.ArgumentParser:
 
     command("list", _list, "list the dialects, with the models that speak them")
     which = command("which", _which, "name the dialect of a model; exit with 1 if that is not known")
-    which.add_argument("model", metavar="MODEL_ID", help="as its publisher writes it, such as example/Model-2-Instruct")
+    which.add_argument("--template", metavar="FILE", help="go by the source of a chat template instead")
+    which.add_argument(
+        "model", nargs="?", metavar="MODEL_ID", help="as its publisher writes it, such as example/Model-2-Instruct"
+    )
     command("demo", _demo, "show a stream turning into events, chunk by chunk; needs nothing")
     return parser

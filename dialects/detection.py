@@ -1,34 +1,31 @@
-"""Which dialect a model speaks, judged by its id, with the reason; ambiguity and ignorance are answers too."""
+"""Which dialect a model speaks, judged by its id or its chat template, and which template it has, with the reason.
+
+Ambiguity and ignorance are answers too. (What a stream says of its dialect, the scanner `auto` finds out.)
+"""
 
 import re
+from functools import cache
 
-import msgspec
-
+from dialects.auto import Match
+from dialects.engine.dialect import Dialect
 from dialects.factory import all_dialects
+from dialects.messages import ToolCall, ToolResult
+from dialects.templates import FAMILIES
 
-__all__ = ["Match", "dialect_for_model"]
+__all__ = ["Match", "dialect_for_model", "dialect_for_template", "template_for_model"]
 
 _NOT_READ_YET = {
     "DeepSeek": r"deepseek",
     "Qwen's XML form": r"qwen[-_ ]?3[-_ ]?coder|qwen[-_ ]?3\.[5-9]",
     "MiniMax": r"minimax",
-    "Gemma": r"gemma",
+    "Gemma before 4": r"gemma(?![-_ ]?4)",
     "Mistral": r"mistral|ministral|magistral|devstral|mixtral|codestral|pixtral",
     "Llama": r"llama[-_ ]?[34]",
     "Kimi-K3": r"kimi[-_ ]?k3",
     "Claude": r"claude",
-    "Gemini": r"gemini",
 }
 """Families whose dialect this package does not have. An id that names one of them beside a family that it has (a
 distilled model) is not answered with the other's dialect, unless that one goes first."""
-
-
-class Match(msgspec.Struct, frozen=True):
-    """An answer. `name` is None where nothing fits, or more than one thing; `candidates` are all that fit."""
-
-    name: str | None
-    candidates: tuple[str, ...]
-    reason: str
 
 
 def dialect_for_model(model_id: str) -> Match:
@@ -51,3 +48,72 @@ def dialect_for_model(model_id: str) -> Match:
     if len(names) > 1:
         return Match(None, names, f"the patterns of {' and '.join(names)} all fit {model_id!r}")
     return Match(names[0], names, f"{model_id!r} fits the pattern of {best[0].title}: {best[0].models}")
+
+
+# Chat templates.
+
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_SAMPLE_CALL = ToolCall("call_1", "f", {"key": "text"})
+_SAMPLE_RESULT = ToolResult("call_1", "f", "text")
+
+
+def dialect_for_template(text: str) -> Match:
+    """The dialect whose calls a chat template writes; `text` is the template's source (Jinja, as a rule).
+
+    It is the dialect all of whose call markers the text holds; of several, the one with the most of them. Where two
+    dialects write calls alike, the place of the results decides, if the text names it. A template that writes the
+    turns of a family but none of its calls is not answered with that family. Raises TypeError if the text is no str.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a chat template is a str, not {type(text).__name__}")
+    text = _ESCAPED.sub(lambda escape: chr(int(escape[1], 16)), text)
+    fitting = {it: marks for it in all_dialects() if (marks := _call_marks(it)) and all(map(text.__contains__, marks))}
+    most = max(map(len, fitting.values()), default=0)
+    alike = [dialect for dialect, marks in fitting.items() if len(marks) == most]
+    if not alike:
+        return Match(None, (), "it writes the calls of no dialect that this package has")
+    written = f"it writes calls with {', '.join(fitting[alike[0]])}"
+    if len(alike) == 1:
+        return Match(alike[0].name, (alike[0].name,), written)
+    placed = [dialect for dialect in alike if _results_header(dialect) in text]
+    names = tuple(dialect.name for dialect in placed or alike)
+    if len(names) > 1:
+        return Match(None, names, f"{written}, as {' and '.join(names)} do")
+    return Match(names[0], names, f"{written}, and results behind {_results_header(placed[0])}")
+
+
+@cache
+def _call_marks(dialect: Dialect) -> tuple[str, ...]:
+    """The control tokens that a call is written with, in their order."""
+    call = dialect.render_assistant_tool_calls([_SAMPLE_CALL])
+    return tuple(sorted({token for token in dialect.control_tokens if token in call}, key=call.index))
+
+
+@cache
+def _results_header(dialect: Dialect) -> str:
+    """What a turn of results begins with, up to the first result."""
+    results = dialect.results_turn_text([_SAMPLE_RESULT])
+    return results[: results.index(_SAMPLE_RESULT.content)].partition("\n")[0]
+
+
+def template_for_model(model_id: str) -> Match:
+    """The vendor's template that the model with this id has, among those that `render_transcript` can write.
+
+    The family is found first, as for a dialect, then its template. A model of a family that none of the family's
+    templates is known to belong to is not answered with another one's. Raises TypeError if the id is no str.
+    """
+    if not isinstance(model_id, str):
+        raise TypeError(f"a model id is a str, not {type(model_id).__name__}")
+    found = [family for family in FAMILIES if re.search(family.models, model_id, re.IGNORECASE)]
+    best = [family for family in found if family.rank == min(it.rank for it in found)]
+    if not best:
+        return Match(None, (), f"no family that has templates fits {model_id!r}")
+    fitting = [it for family in best for it in family.templates if re.search(it.models, model_id, re.IGNORECASE)]
+    names = tuple(template.name for template in fitting)
+    families = " and ".join(family.dialect for family in best)
+    if not names:
+        known = ", ".join(template.name for family in best for template in family.templates)
+        return Match(None, (), f"{model_id!r} is of the family {families}, but none of its templates fits: {known}")
+    if len(names) > 1:
+        return Match(None, names, f"the patterns of {' and '.join(names)} all fit {model_id!r}")
+    return Match(names[0], names, f"{model_id!r} is of the family {families} and fits the pattern {fitting[0].models}")

@@ -1,24 +1,27 @@
 """The table of dialects, and what finds one in it.
 
-`_BUILT_IN` is the one place that names this package's dialects. Other packages add theirs through the entry-point group
+`_DIALECTS` is the one place that names this package's dialects. Other packages add theirs through the entry-point group
 `dialects`: an entry's name is the dialect's, its value an instance of `Dialect`. A built-in name cannot be replaced.
 """
 
 import difflib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from dialects.engine.dialect import Dialect
-from dialects.engine.scanner import MAX_CALL_CHARS, MAX_HELD_CHARS, Scanner, UnknownTools
+from dialects.engine.scanner import MAX_CALL_CHARS, MAX_HELD_CHARS, InbandScanner, UnknownTools
+from dialects.gemini import GEMINI
+from dialects.gemma import GEMMA
 from dialects.glm import GLM
 from dialects.harmony import HARMONY
 from dialects.hermes import HERMES
 from dialects.kimi import KIMI
 from dialects.messages import Tool
 from dialects.qwen3 import QWEN3
+from dialects.scanner_row import AUTO, AutoScanner
 
 __all__ = [
     "NoScannerError",
@@ -29,7 +32,16 @@ __all__ = [
     "get_dialect",
 ]
 
-_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY)}
+_DIALECTS = (
+    KIMI,
+    HERMES,
+    QWEN3,
+    GLM,
+    HARMONY,
+    GEMINI,
+    GEMMA,
+)
+_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in _DIALECTS}
 _GROUP = "dialects"
 _log = logging.getLogger("dialects")
 
@@ -53,8 +65,9 @@ def create_inband_scanner(
     max_call_chars: int = MAX_CALL_CHARS,
     max_held_chars: int = MAX_HELD_CHARS,
     id_factory: Callable[[], str] | None = None,
-) -> Scanner:
-    """A scanner for one stream at a time of the dialect `name`.
+) -> InbandScanner:
+    """A scanner for one stream at a time of the dialect `name`; `auto` is an `AutoScanner`, which finds out by
+    the stream itself what its dialect is, and whose `match` says it.
 
     tools: OpenAI function tools, or the bare function objects. They type plain-text values, and resolve broken names.
     parse_thinking: False lets thinking out as text, its tags too.
@@ -67,10 +80,14 @@ def create_inband_scanner(
 
     Raises UnknownDialectError, NoScannerError, MessageError for a bad tool, ValueError or TypeError for a bad option.
     """
-    dialect = get_dialect(name)
-    if dialect.scanner is None:
+    create: Callable[..., InbandScanner]
+    if name == AUTO:
+        create = partial(AutoScanner, all_dialects())
+    elif (create_one := get_dialect(name).scanner) is not None:
+        create = create_one
+    else:
         raise NoScannerError(f"the dialect {name!r} can be rendered, but there is no scanner for it yet")
-    return dialect.scanner(
+    return create(
         tools=tools,
         parse_thinking=parse_thinking,
         generation_prompt=generation_prompt,

@@ -38,6 +38,7 @@ from dialects.engine.rendering import tagged_results
 from dialects.engine.scanner import State
 from dialects.engine.schema import property_schema
 from dialects.engine.text_arguments import TextArguments
+from dialects.engine.turns import Turns, of_each_role
 from dialects.engine.values import ThinkEndOutsideValues, ValueEnds, ValueReader
 from dialects.events import Event
 from dialects.messages import Message, ToolCall, ToolResult
@@ -257,6 +258,11 @@ class Glm(Dialect):
     control_tokens = CONTROL_TOKENS
     scanner = GlmScanner
     generation_prompt = "<|assistant|>\n"
+    turns = Turns(
+        headers={"tool": r"<\|observation\|>", **of_each_role(r"<\|ROLE\|>\n?")},
+        result=rf"{RESULT_BEGIN}\n?(?P<text>.*?)\n?{RESULT_END}(?=\s*(?:{RESULT_BEGIN}|\Z))",
+        start=r"\[gMASK\]<sop>",
+    )
 
     def call_text(self, call: ToolCall, tools: Tools) -> str:
         schema = next((tool.parameters for tool in tools or () if tool.name == call.name), {})
@@ -266,9 +272,6 @@ class Glm(Dialect):
             for key, value in call.arguments.items()
         )
         return f"{CALL_BEGIN}{call.name}\n{pairs}{CALL_END}"
-
-    def calls_text(self, calls: Sequence[ToolCall], tools: Tools) -> str:
-        return "\n".join(self.call_text(call, tools) for call in calls)
 
     def results_text(self, results: Sequence[ToolResult]) -> str:
         return f"<observation>\n{self.bare_results_text(results)}\n</observation>"

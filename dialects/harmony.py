@@ -33,6 +33,7 @@ from dialects.engine.markers import MarkerSet
 from dialects.engine.raw_argument import RawArgument
 from dialects.engine.rendering import compact_json
 from dialects.engine.scanner import State
+from dialects.engine.turns import Turns, of_each_role
 from dialects.messages import Message, ToolCall, ToolResult
 
 __all__ = ["HARMONY", "Harmony", "HarmonyScanner"]
@@ -66,10 +67,8 @@ _MESSAGE = r"\s{0,16}+(?P<message><\|message\|>)"
 HEADER = regex.compile(f"{_ITEMS}(?:{_MESSAGE})?+")
 LONGER_HEADER = regex.compile(f"{_ITEMS}(?:{_MESSAGE}|{_ITEM})")
 """Where this matches in part, the text ends inside the next piece of a header."""
-
 STRIPPED = re.compile(r"analysis\w")
 STRIPPED_ENDS = MarkerSet(["assistantfinal", *CONTROL_TOKENS])
-
 _CALL_ID = re.compile(r"functions\.(.+):[0-9]+", re.DOTALL)
 _skip_space = skipping(r"\s*+")
 
@@ -114,8 +113,7 @@ class HarmonyScanner(ArgumentScanner):
 
     def between(self) -> State | None:
         self.skip_layout(self.text_markers)
-        held = self.text_markers.held_suffix(self.tape.text, self.tape.i)
-        return None if held == self.tape.i else self.outside
+        return None if self.text_markers.held_suffix(self.tape.text, self.tape.i) == self.tape.i else self.outside
 
     def after(self, marker: str | None) -> State | None:
         """The state that the marker at the cursor leads to."""
@@ -202,11 +200,10 @@ class HarmonyScanner(ArgumentScanner):
     def stripped(self) -> State | None:
         tape = self.tape
         tape.i, marker = STRIPPED_ENDS.find(tape.text, tape.i, final=self.final)
-        end = tape.pos
-        is_too_far = end - self.body_start > self.max_held_chars
+        is_too_far = tape.pos - self.body_start > self.max_held_chars
         if marker is None and not self.final and not is_too_far:
             return None
-        held = tape.slice(self.body_start, end)
+        held = tape.slice(self.body_start, tape.pos)
         tape.clear_mark()
         is_stripped = marker == "assistantfinal" and not is_too_far
         self.message("analysis" if is_stripped else "final")
@@ -255,12 +252,18 @@ class Harmony(Dialect):
     control_tokens = CONTROL_TOKENS
     scanner = HarmonyScanner
     generation_prompt = f"{START}assistant"
+    call_separator = ""
+    turns = Turns(
+        headers={
+            "tool": r"<\|start\|>functions\.(?P<name>[^\s<]+) to=assistant<\|channel\|>commentary<\|message\|>",
+            **of_each_role(r"<\|start\|>ROLE(?::(?P<name>[^<]*))?<\|message\|>", system="(?:system|developer)"),
+            "assistant": r"(?=<\|start\|>assistant)",
+        },
+        end=r"<\|end\|>",
+    )
 
     def call_text(self, call: ToolCall, tools: Tools) -> str:
         return _message(f"assistant{CHANNEL}commentary to={FUNCTIONS}{call.name}", compact_json(call.arguments), CALL)
-
-    def calls_text(self, calls: Sequence[ToolCall], tools: Tools) -> str:
-        return "".join(self.call_text(call, tools) for call in calls)
 
     def results_text(self, results: Sequence[ToolResult]) -> str:
         return "".join(_message(f"{_author(it)} to=assistant{CHANNEL}commentary", it.content) for it in results)

@@ -12,7 +12,7 @@ turn of the role `tool`, each between `<tool_response>` and `</tool_response>`, 
 Source: Nous Research's Hermes-Function-Calling prompt format, and the chat templates of the family.
 """
 
-from dialects.engine.chatml import ChatmlJsonDialect, ChatmlJsonScanner
+from dialects.engine.chatml import ChatmlJsonDialect, ChatmlJsonScanner, chatml_transcript
 
 __all__ = ["HERMES", "Hermes", "HermesScanner"]
 
@@ -30,6 +30,7 @@ class Hermes(ChatmlJsonDialect):
     rank = -2
     scanner = HermesScanner
     results_role = "tool"
+    turns = chatml_transcript(results_role)
 
 
 HERMES = Hermes()

@@ -27,6 +27,7 @@ from dialects.engine.markers import MarkerSet
 from dialects.engine.rendering import compact_json
 from dialects.engine.repair import dump
 from dialects.engine.scanner import State
+from dialects.engine.turns import Turns, of_each_role
 from dialects.messages import Tool, ToolCall, ToolResult
 
 __all__ = ["KIMI", "Kimi", "KimiScanner"]
@@ -241,6 +242,13 @@ class Kimi(Dialect):
     control_tokens = CONTROL_TOKENS
     scanner = KimiScanner
     generation_prompt = f"<|im_assistant|>assistant{TURN_MIDDLE}"
+    turns = Turns(
+        headers={
+            "tool": r"<\|im_system\|>(?P<name>[^<]*)<\|im_middle\|>## Return of (?P<id>[^\n<]+)\n",
+            **of_each_role(r"<\|im_ROLE\|>(?:ROLE|(?P<name>[^<]*))<\|im_middle\|>"),
+        },
+        end=r"<\|im_end\|>",
+    )
 
     def call_text(self, call: ToolCall, tools: Tools) -> str:
         return f"{CALL_BEGIN}{call.id}{ARGUMENTS_BEGIN}{compact_json(call.arguments)}{CALL_END}"

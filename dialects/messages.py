@@ -17,6 +17,7 @@ import msgspec
 from dialects.events import ToolEnd
 
 __all__ = [
+    "REASONING_KEYS",
     "ROLES",
     "CallLike",
     "Message",
@@ -27,6 +28,9 @@ __all__ = [
     "ToolCall",
     "ToolLike",
     "ToolResult",
+    "call_as_dict",
+    "is_json",
+    "message_as_dict",
     "read_call",
     "read_calls",
     "read_message",
@@ -40,7 +44,9 @@ ROLES = ("system", "developer", "user", "assistant", "tool")
 MAX_DEPTH = 200
 """How deep arguments and schemas may be nested; deeper ones would exhaust Python's stack somewhere downstream."""
 
-_REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")
+REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")
+"""The keys that an assistant's reasoning is read from; the first that says something counts."""
+
 _PART_KEYS = {"text": "text", "thinking": "thinking"}
 
 
@@ -192,6 +198,24 @@ def read_call(call: CallLike, path: str = "call") -> ToolCall:
     return ToolCall(_optional_text(source, "id", path), _name(function, at), _arguments(raw, at), received)
 
 
+def message_as_dict(message: Message) -> dict[str, Any]:
+    """A message in OpenAI's form, with the keys that it has something for."""
+    optional = {
+        "reasoning_content": message.reasoning,
+        "tool_calls": [call_as_dict(call) for call in message.tool_calls],
+        "tool_call_id": message.tool_call_id,
+        "name": message.name,
+        "is_error": message.is_error,
+    }
+    return {"role": message.role, "content": message.content} | {key: it for key, it in optional.items() if it}
+
+
+def call_as_dict(call: ToolCall | ToolEnd) -> dict[str, Any]:
+    """A call in OpenAI's form; its arguments are the text as it was received, or the object."""
+    arguments = call.arguments if call.arguments_json is None else call.arguments_json
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
 def _read_tool(tool: object, path: str) -> Tool:
     source = _fields(tool, (Tool,), path)
     function, at = _function(source, path)
@@ -276,7 +300,7 @@ def _part(part: object, path: str) -> tuple[str, str]:
 
 
 def _reasoning(source: Mapping[str, object], path: str) -> str:
-    texts = (_optional_text(source, key, path) for key in _REASONING_KEYS)
+    texts = (_optional_text(source, key, path) for key in REASONING_KEYS)
     return next(filter(None, texts), "")
 
 
@@ -306,6 +330,11 @@ def _parse(text: str, path: str) -> object:
     raise MessageError(path, f"expected the JSON text of an object, {problem}")
 
 
+def is_json(value: object) -> bool:
+    """Whether a value is one that JSON can express, and no deeper than what is accepted."""
+    return _json_fault(value, MAX_DEPTH) is None
+
+
 def _check_json(value: object, path: str) -> None:
     if fault := _json_fault(value, MAX_DEPTH):
         where, problem = fault
@@ -324,9 +353,12 @@ def _json_fault(value: object, depth: int) -> tuple[str, str] | None:
         return "", f"expected a JSON value, found {_found(value)}"
     if depth == 0:
         return "", f"expected at most {MAX_DEPTH} levels of nesting, found more"
-    if isinstance(value, dict) and (odd := next((key for key in value if not isinstance(key, str)), None)) is not None:
+    if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
+        odd = next(key for key in value if not isinstance(key, str))
         return "", f"expected text as every key, found {_found(odd)}"
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if type(inner) is str:  # most are
+            continue
         if fault := _json_fault(inner, depth - 1):
             return (f".{key}" if isinstance(key, str) else f"[{key}]") + fault[0], fault[1]
     return None

@@ -12,7 +12,7 @@ a newline on the inner sides of the tags; the prompt may have opened it.
 Source: the chat templates of Qwen2.5, Qwen3 and the 2507 releases, and Qwen's function-calling guide.
 """
 
-from dialects.engine.chatml import ChatmlJsonDialect, ChatmlJsonScanner
+from dialects.engine.chatml import ChatmlJsonDialect, ChatmlJsonScanner, chatml_transcript
 
 __all__ = ["QWEN3", "Qwen3", "Qwen3Scanner"]
 
@@ -29,6 +29,7 @@ class Qwen3(ChatmlJsonDialect):
     models = r"qwen[-_ ]?2\.5|qwen[-_ ]?3(?![-_ ]?coder)(?!\.\d)|qwq"
     scanner = Qwen3Scanner
     results_role = "user"
+    turns = chatml_transcript(results_role)
 
 
 QWEN3 = Qwen3()

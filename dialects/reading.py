@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from dialects.engine.scanner import Scanner
+from dialects.engine.scanner import InbandScanner
 from dialects.events import Event, Stopped, Text, ThinkingEnd, ToolDropped, ToolEnd
 from dialects.factory import create_inband_scanner
 
@@ -53,13 +53,13 @@ def aiter_events(chunks: AsyncIterable[str], dialect: str, **scanner_options: An
     return _aevents(aiter(chunks), scanner)
 
 
-def _events(chunks: Iterable[str], scanner: Scanner) -> Iterator[Event]:
+def _events(chunks: Iterable[str], scanner: InbandScanner) -> Iterator[Event]:
     for chunk in chunks:
         yield from scanner.feed(chunk)
     yield from scanner.flush()
 
 
-async def _aevents(chunks: AsyncIterable[str], scanner: Scanner) -> AsyncIterator[Event]:
+async def _aevents(chunks: AsyncIterable[str], scanner: InbandScanner) -> AsyncIterator[Event]:
     async for chunk in chunks:
         for event in scanner.feed(chunk):
             yield event

@@ -5,17 +5,15 @@ and turns only calls and results into plain text, for an endpoint that writes ro
 `render_tool_prompt` is the system text that goes with either: the tools, and how to call them in the dialect.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
-from msgspec.structs import replace
-
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.rendering import compact_json, without_surrogates
 from dialects.factory import get_dialect
+from dialects.injection import Neutralizer
 from dialects.messages import (
     Message,
     MessageError,
@@ -24,24 +22,19 @@ from dialects.messages import (
     read_messages,
     read_tools,
 )
+from dialects.templates import TemplateError, find_template, templates_of
+from dialects.templates import write as write_template
 
 __all__ = ["TemplateError", "encode_history", "render_tool_prompt", "render_transcript", "templates"]
 
 Neutralize: TypeAlias = Literal["keep", "escape", "raise"]
 
 _NEUTRALIZE = ("keep", "escape", "raise")
-_ZERO_WIDTH_SPACE = "\u200b"
-_CALLER_TEXTS = ("content", "name", "tool_call_id")
-
-
-class TemplateError(ValueError):
-    """There is no such template, or the template refuses the conversation."""
 
 
 def templates(dialect: str | Dialect) -> tuple[str, ...]:
-    """The names of the vendor templates that `render_transcript` can write for a dialect; no dialect has one yet."""
-    _resolve(dialect)
-    return ()
+    """The names of the vendor templates that `render_transcript` can write for a dialect."""
+    return templates_of(_resolve(dialect).name)
 
 
 def render_transcript(
@@ -56,34 +49,49 @@ def render_transcript(
     now: datetime | None = None,
     **template_options: Any,
 ) -> str:
-    """A conversation as the model reads it, in the dialect's in-band form.
+    """A conversation as the model reads it: in the dialect's in-band form, or as its vendor's chat template writes it.
 
-    `tools` serves only to type the values of the calls; to declare tools to the model, put `render_tool_prompt` into a
-    system message. `add_generation_prompt` appends what stands before an assistant's body. `neutralize` says what to do
-    with control tokens in the texts of system, user and tool messages, which could otherwise pass for turns and calls:
-    `keep` them, `escape` them (a zero-width space after the first character; they read the same) or `raise`. The
-    dialect's own guide in a system message is exempt.
+    Without `template`, `tools` serves only to type the values of the calls (to declare tools to the model, put
+    `render_tool_prompt` into a system message), and the messages are always normalised: developer is system, parts are
+    joined. `add_generation_prompt` appends what stands before an assistant's body.
 
-    `template`, and `normalise`, `now` and `template_options`, which only a template uses, are for vendor templates; see
-    `templates`. The in-band form is always that of the normalised messages: developer is system, parts are joined.
+    With the name of a `template` (`templates` lists a dialect's, `template_for_model` finds one) the text is that of
+    the vendor's own chat template, its tools and its generation prompt included. `template_options` are the vendor's
+    own too, and `now` is the date where a template prints one. Messages are normalised first where the vendor's
+    template would print nonsense or fail; `normalise=False` gives its own output, nonsense included.
 
-    Raises `MessageError` for messages or tools that are not well-formed and for tokens that are not wanted,
-    `UnknownDialectError` and `TemplateError` for names that do not exist, and `TypeError` for an unknown option.
+    `neutralize` says what to do with control tokens in texts that come from outside: of system, user and tool messages,
+    of tools, and of the names, ids and arguments of calls. Kept, they can pass for turns and calls: a tool's result may
+    then give orders. `keep` them, `escape` them (a zero-width space behind the first character; they read the same) or
+    `raise`. The dialect's own guide in a system message is exempt.
+
+    Raises `MessageError` for messages or tools that are not well-formed and for tokens that are not wanted;
+    `UnknownDialectError` for a dialect, and `TemplateError` for a template or an option of it that does not exist; also
+    `TemplateError` where the template refuses the conversation; `TypeError` for an option without a template.
     """
     spoken = _resolve(dialect)
-    if template is not None:
-        known = ", ".join(templates(spoken)) or "none"
-        raise TemplateError(f"the dialect {spoken.name!r} has no template {template!r}; it has: {known}")
-    if template_options:
+    chosen = None if template is None else find_template(spoken.name, template)
+    if chosen is None and template_options:
         names = ", ".join(map(repr, template_options))
         raise TypeError(f"render_transcript() has no option {names}; the in-band form (no template) takes none")
     if neutralize not in _NEUTRALIZE:
         raise ValueError(f"neutralize is one of {', '.join(_NEUTRALIZE)}, not {neutralize!r}")
-    checked = read_messages(messages)
     if neutralize != "keep":
-        checked = tuple(_neutralized(checked, spoken, escape=neutralize == "escape"))
-    text = spoken.transcript_text(checked, read_tools(tools))
-    return without_surrogates(text + spoken.generation_prompt if add_generation_prompt else text)
+        tokens = (*spoken.control_tokens, *(chosen.control_tokens if chosen else ()))
+        safe = Neutralizer(spoken.name, tokens, guide=_guide_of(spoken), escape=neutralize == "escape")
+        messages, tools = safe.messages(messages), safe.tools(tools)
+    if chosen is None:
+        text = spoken.transcript_text(read_messages(messages), read_tools(tools))
+        return without_surrogates(text + spoken.generation_prompt if add_generation_prompt else text)
+    return write_template(
+        chosen,
+        messages,
+        tools=tools,
+        add_generation_prompt=add_generation_prompt,
+        normalise=normalise,
+        now=now,
+        options=template_options,
+    )
 
 
 def encode_history(
@@ -131,24 +139,11 @@ def _resolve(dialect: str | Dialect) -> Dialect:
     return dialect if isinstance(dialect, Dialect) else get_dialect(dialect)
 
 
-def _neutralized(messages: Sequence[Message], dialect: Dialect, *, escape: bool) -> Iterator[Message]:
-    """The messages without control tokens in what a caller wrote; an assistant's own texts stay as they are."""
-    alternatives = "|".join(re.escape(token) for token in sorted(dialect.control_tokens, key=len, reverse=True))
-    # A look-ahead, so that a token that begins inside another one is found as well.
-    token = re.compile(f"(?=({alternatives})).", re.DOTALL)
-    for index, message in enumerate(messages):
-        if message.role == "assistant":
-            yield message
-            continue
-        guide = dialect.prompt.strip() if message.role in ("system", "developer") else ""
-        texts = {key: text for key in _CALLER_TEXTS if (text := getattr(message, key))}
-        for key, text in texts.items():
-            parts = text.split(guide) if guide else [text]
-            if not escape and (hit := next(filter(None, map(token.search, parts)), None)):
-                problem = f"expected no control token of the dialect {dialect.name!r}, found {hit[1]}"
-                raise MessageError(f"messages[{index}].{key}", problem)
-            texts[key] = guide.join(token.sub(rf"\g<0>{_ZERO_WIDTH_SPACE}", part) for part in parts)
-        yield replace(message, **texts)
+def _guide_of(dialect: Dialect) -> str:
+    try:
+        return dialect.prompt.strip()
+    except FileNotFoundError:  # a dialect that can only be written has none
+        return ""
 
 
 def _readable(message: MessageLike) -> MessageLike:

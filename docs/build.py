@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dialects import ScanResult, dialect_names, get_dialect, render_transcript, scan
 from dialects.engine.dialect import Dialect
+from dialects.templates import FAMILIES
 from docs.states import mermaid
 
 DOCS = Path(__file__).resolve().parent
@@ -74,7 +75,7 @@ def own_dialects() -> list[str]:
 
 def pages() -> list[Path]:
     """The pages that have generated parts."""
-    return [DOCS / "dialects" / f"{name}.md" for name in own_dialects()] + [DOCS / "repairs.md"]
+    return [DOCS / "dialects" / f"{name}.md" for name in own_dialects()] + [DOCS / "repairs.md", DOCS / "templates.md"]
 
 
 def built(page: Path) -> str:
@@ -129,6 +130,8 @@ def _generated(dialect: Dialect, name: str, argument: str | None) -> str:
         return _fenced("mermaid", mermaid(dialect.scanner))
     if name == "facts":
         return _facts(dialect)
+    if name == "templates":
+        return _templates()
     raise ValueError(f"there is no generated part {name!r}")
 
 
@@ -142,6 +145,19 @@ def _facts(dialect: Dialect) -> str:
         "guide for the model": f"[prompts/{dialect.name}.md](../../prompts/{dialect.name}.md), {len(prompt)} lines",
     }
     return "| | |\n|---|---|\n" + "".join(f"| {name} | {value} |\n" for name, value in rows.items())
+
+
+def _templates() -> str:
+    """Every template: its dialect, which options it has, how sure it is."""
+    rows = [
+        "| dialect | template | options, and what they are without being given | recorded from |",
+        "|---|---|---|---|",
+    ]
+    for family in FAMILIES:
+        for template in family.templates:
+            options = ", ".join(_code(f"{name}={option.default!r}") for name, option in template.options.items())
+            rows.append(f"| {family.dialect} | `{template.name}` | {options or 'none'} | {template.certainty} |")
+    return "\n".join(rows) + "\n"
 
 
 def _code(text: str) -> str:

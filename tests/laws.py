@@ -151,6 +151,13 @@ _HEADERS: dict[str, tuple[str, ...]] = {
     "kimi": (r"<\|im_(?:system|user|assistant)\|>[^<\n]{0,64}<\|im_middle\|>",),
     "hermes": (r"<\|im_start\|>assistant", r"<\|im_start\|>(?:system|user|tool)\Z"),
     "qwen3": (r"<\|im_start\|>assistant", r"<\|im_start\|>(?:system|user|tool)\Z"),
+    "gemini": (
+        r"<start_of_turn>(?:model|(?:system|user)\Z)",
+        r"`{3,6}(?:tool_code|thinking)",
+        r"`{3,6}tool_code[\[\]();,]*(?=`|\Z)",
+        r"`{1,2}\Z",
+        *("`" * length for length in range(3, 7)),
+    ),
     "harmony": (
         r"<\|start\|>assistant",
         rf"<\|start\|>[^<{{=]{{1,256}}?{_GOES_ON}",
@@ -167,6 +174,13 @@ _HEADERS: dict[str, tuple[str, ...]] = {
         r"to=[\w.]*(?=to=|<)",
         r"<\|(?:start|channel|constrain)\|>[^{=]*\Z",
         r"analysis(?=.*assistantfinal)|assistantfinal",
+    ),
+    "gemma": (
+        r"<\|turn>(?:model|assistant)",
+        r"<\|turn>\w+\Z",
+        r"<\|channel>thought",
+        r"<\|channel>\w+\Z",
+        r"<\|tool_response>\w+\Z",
     ),
 }
 """What is markup beside the control tokens, white space left out: the headers of turns and messages."""

@@ -38,6 +38,7 @@ __all__ = [
     "marker_boundaries",
     "markup",
     "plain_texts",
+    "quotes",
     "raw_closers",
     "recovery",
     "scan_pieces",
@@ -164,7 +165,14 @@ def raw_closers(name: str) -> tuple[str, ...]:
     if frame(name):
         return ()
     call = get_dialect(name).render_tool_call(ToolCall(None, "tool", {"key": "value"}))
-    return tuple(dict.fromkeys(re.findall(r"</[^<>\s]{1,60}>", call)))
+    return tuple(dict.fromkeys([*re.findall(r"</[^<>\s]{1,60}>", call), *quotes(name)]))
+
+
+@cache
+def quotes(name: str) -> tuple[str, ...]:
+    """The token that stands at both ends of a string, in a dialect that has one."""
+    call = get_dialect(name).render_tool_call(ToolCall(None, "tool", {"key": "value"}))
+    return tuple(re.findall(r"(<[^<>\s]{1,60}>)value\1", call))
 
 
 @cache

@@ -22,11 +22,16 @@ from tests.laws import check_arguments, check_order
 from tests.streams import cut, joined, scan_pieces
 
 _TOOLS_WRAPPER = '<tools>\n{"name": "get_tide", "arguments": {"port": "Leith"}}\n</tools>'
+_COLON_CALL = "Checking. <call:default_api:get_tide{port:Leith}/>"
 
 DECIDED: dict[str, tuple[dict[str, Any], str]] = {
     "qwen3-tools-wrapper": (
         {"content": _TOOLS_WRAPPER, "reasoning": None, "tool_calls": []},
         "a copied list of tools is no call: only the dialect's own wrapper makes one",
+    ),
+    "gemini-call-colon-dsl": (
+        {"content": _COLON_CALL, "reasoning": None, "tool_calls": []},
+        "a notation of the model's own, with bare words for strings: nothing says where a value ends",
     ),
 }
 """By case id: what is expected instead, and why."""

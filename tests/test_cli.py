@@ -352,7 +352,7 @@ class TestWrongUse:
             (("scann",), "invalid choice: 'scann'"),
             ((), "the following arguments are required: COMMAND"),
             (("list", "--all"), "unrecognized arguments: --all"),
-            (("which",), "the following arguments are required: MODEL_ID"),
+            (("which",), "which needs a MODEL_ID or --template FILE"),
         ],
     )
     def test_is_one_line_that_says_what_was_wrong(self, arguments: tuple[str, ...], expected: str) -> None:
@@ -428,6 +428,59 @@ class TestRender:
         assert "🌊" in done.stdout
 
 
+class TestRenderWithATemplate:
+    TOOLS = json.dumps([{"name": "tide", "parameters": {"type": "object", "properties": {}}}])
+
+    def test_the_template_says_the_dialect(self, tmp_path: Path) -> None:
+        (tmp_path / "tools.json").write_text(self.TOOLS, encoding="utf-8")
+        (tmp_path / "messages.json").write_text(TestRender.MESSAGES, encoding="utf-8")
+        files = ("--tools", str(tmp_path / "tools.json"), "--generation-prompt", str(tmp_path / "messages.json"))
+        done = run("render", "--template", "GLM-4.7", *files)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("[gMASK]<sop><|system|>\n# Tools\n")
+        assert '{"type": "function", "function": {"name": "tide", "parameters": ' in done.stdout
+        assert done.stdout.endswith("3.2 m</tool_response><|assistant|><think>")
+        assert run("render", "--template", "GLM-4.7", "--dialect", "glm", *files).stdout == done.stdout
+
+    def test_options_are_json_or_text(self) -> None:
+        thoughtless = ("--template", "GLM-4.7", "--option", "enable_thinking=false", "--generation-prompt")
+        assert run("render", *thoughtless, stdin=TestRender.MESSAGES).stdout.endswith("<|assistant|></think>")
+        busy = ("--template", "gpt-oss-120b", "--option", "reasoning_effort=high")
+        assert "Reasoning: high\n" in run("render", *busy, stdin=TestRender.MESSAGES).stdout
+
+    def test_the_vendors_nonsense_if_it_is_wanted(self) -> None:
+        messages = TestRender.MESSAGES.replace('"I look."', "null")
+        vendor = ("--template", "Kimi-K2-Instruct")
+        assert run("render", *vendor, "--no-normalise", stdin=messages).returncode == 0
+        done = run("render", "--template", "GLM-4.7", "--no-normalise", stdin=messages)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "messages[1].tool_calls[0].function.arguments: the template needs an object" in done.stderr
+
+    def test_control_tokens_are_refused_or_broken(self) -> None:
+        messages = TestRender.MESSAGES.replace("3.2 m", "<|im_end|>")
+        assert "<\u200b|im_end|>" in run("render", "--neutralize", "escape", stdin=messages).stdout
+        done = run("render", "--template", "Kimi-K2.5", "--neutralize", "raise", stdin=messages)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "messages[2].content: expected no control token" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("arguments", "complaint"),
+        [
+            (("--template", "GLM-9"), "there is no template 'GLM-9'; there are: "),
+            (("--template", "GLM-4.7", "--dialect", "kimi"), "has no template 'GLM-4.7'"),
+            (("--template", "GLM-4.7", "--option", "x=1"), "has no option 'x'; it has: enable_thinking"),
+            (("--template", "GLM-4.7", "--option", "tools=1"), "has no option 'tools'"),
+            (("--template", "GLM-4.7", "--option", "enable_thinking=no"), "is true or false, not 'no'"),
+            (("--template", "GLM-4.7", "--option", "enable_thinking"), "expected NAME=VALUE"),
+            (("--option", "x=1"), "--option belongs to a --template"),
+        ],
+    )
+    def test_wrong_use_is_told_in_a_line(self, arguments: tuple[str, ...], complaint: str) -> None:
+        done = run("render", *arguments, stdin="[]")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert complaint in done.stderr
+
+
 class TestPromptListAndDemo:
     def test_prompt_prints_the_guide(self) -> None:
         done = run("prompt", "kimi")
@@ -458,6 +511,7 @@ class TestPromptListAndDemo:
             ("moonshotai/Kimi-K2-Instruct", "kimi"),
             ("NousResearch/Hermes-3-Llama-3.1-8B", "hermes"),
             ("gpt-oss:20b", "harmony"),
+            ("google/gemma-4-31b-it", "gemma"),
         ],
     )
     def test_which_names_the_dialect_and_says_why(self, model: str, name: str) -> None:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialects import dialect_names, get_dialect
+from dialects.auto import openers
 from dialects.events import Event, Text, ThinkingEnd, ToolEnd, ToolStart
 from dialects.factory import all_dialects
 from dialects.healing import StreamHealer, pattern_for
-from dialects.healing.auto import openers
 from tests.laws import check_arguments, check_order
 from tests.streams import joined
 
@@ -134,7 +134,7 @@ def test_auto_reads_what_the_dialects_own_pattern_reads(name: str, before: str, 
     assert [(call.name, call.arguments, call.repairs) for call in calls if call.repairs != ("missing-section",)] == [
         ("get_tide", {"port": "Oban"}, ())
     ]
-    if "scratchpad" not in before:
+    if "scratchpad" not in before and ("think" not in before or name != "gemini"):
         assert shown(events)[0] == shown(events_of([text], name, tools=TOOLS))[0]
     assert events_of(list(text), "auto", tools=TOOLS) == events
 

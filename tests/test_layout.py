@@ -14,7 +14,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "dialects"
 DIALECTS = {name for name in dialect_names() if (PACKAGE / f"{name}.py").is_file()}
 MODULES = {path.relative_to(PACKAGE).with_suffix("").as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
 ENGINE = sorted(name for name in MODULES if name.startswith("engine/"))
-OTHERS = sorted(name for name in MODULES if name not in DIALECTS and name not in ENGINE)
+TEMPLATES = sorted(name for name in MODULES if name.startswith("templates/"))
+OTHERS = sorted(name for name in MODULES if name not in DIALECTS and name not in ENGINE and name not in TEMPLATES)
 
 ALLOWED = {
     "factory": "the table of dialects",
@@ -28,7 +29,10 @@ ALLOWED = {
 MAY_IMPORT = {
     "events": set(),
     "messages": {"events"},
-    "factory": {*DIALECTS, "messages", "engine/dialect", "engine/scanner"},
+    "thinking": {*ENGINE, "events"},
+    "auto": {*ENGINE, "events", "thinking"},
+    "scanner_row": {*ENGINE, "auto", "events", "thinking"},
+    "factory": {*DIALECTS, "scanner_row", "messages", "engine/dialect", "engine/scanner"},
 }
 """What the modules that everything else stands on may import."""
 
@@ -119,6 +123,11 @@ def test_a_dialect_stands_on_the_engine_alone(name: str) -> None:
 @pytest.mark.parametrize("name", ENGINE)
 def test_the_engine_stands_on_events_and_messages_alone(name: str) -> None:
     assert imported(name) <= {*ENGINE, "events", "messages"}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_stand_on_the_engine_and_each_other_alone(name: str) -> None:
+    assert imported(name) <= {*TEMPLATES, *ENGINE, "events", "messages"}
 
 
 @pytest.mark.parametrize("name", sorted(MAY_IMPORT))

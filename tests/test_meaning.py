@@ -403,6 +403,7 @@ _KIMI_LAST = "<|tool_call_end|><|tool_calls_section_end|>"
 _HARMONY_TO = "<|channel|>commentary to=functions.one"
 _HARMONY_TWO = "<|start|>assistant<|channel|>commentary to=functions.two"
 _HARMONY_NEXT = "<|call|>" + _HARMONY_TWO
+_GEMMA_NEXT = "<tool_call|><|tool_call>call:two"
 _TAGS_NEXT = "\n</tool_call>\n<tool_call>\n"
 _TAGGED_JSON: dict[str, Markup] = {
     "nothing": Markup("", ""),
@@ -517,6 +518,42 @@ DAMAGES: dict[str, dict[str, Markup]] = {
             _HARMONY_NEXT, "<|call|><|start|>assistant<|channel|>commentary<|message|>Then:<|end|>" + _HARMONY_TWO,
             text="Then:",
         ),
+    },
+    "gemma": {
+        "nothing": Markup("", ""),
+        "no end of the first call": Markup(_GEMMA_NEXT, "<|tool_call>call:two", ("missing-call-end",)),
+        "no end of the last call": Markup("<tool_call|>", "", (), ("missing-call-end",)),
+        "half an end": Markup("<tool_call|>", "<tool_c", (), ("missing-call-end",)),
+        "the turn's end for the last call's": Markup("<tool_call|>", "<turn|>\n", (), ("missing-call-end",)),
+        "the stop token behind the calls": Markup("<tool_call|>", "<tool_call|><|tool_response>"),
+        "the end of the first call twice": Markup(_GEMMA_NEXT, "<tool_call|>" + _GEMMA_NEXT),
+        "a newline between the calls": Markup(_GEMMA_NEXT, "<tool_call|>\n<|tool_call>call:two"),
+        "the prefix twice": Markup("call:one", "call:call:one", ("stray-marker",)),
+        "no prefix": Markup("call:one", "one", ("missing-call-prefix",)),
+        "a path before the name": Markup("call:one", "call:desk:mcp:one", ("resolved-name",)),
+        "white space around the name": Markup("call:one{", " call: one {\n"),
+        "white space around the key": Markup("{first:", "{ first : "),
+        "white space behind the value": Markup('<|"|>}' + _GEMMA_NEXT, '<|"|> }\n' + _GEMMA_NEXT),
+        "parentheses": Markup("call:two{second:", "call:two(second=", (), ("call-parentheses",)),
+        "a quoted key": Markup("{first:", '{"first": ', ("quoted-key",)),
+        "a key in the quotes of strings": Markup("{first:", '{<|"|>first<|"|>:', ("quoted-key",)),
+        "braces twice": Markup("call:one{", "call:one{{", ("nested-arguments", "missing-closer")),
+        "no closing brace": Markup('<|"|>}' + _GEMMA_NEXT, '<|"|>' + _GEMMA_NEXT, ("missing-closer",)),
+        "a brace too many": Markup('<|"|>}' + _GEMMA_NEXT, '<|"|>}}' + _GEMMA_NEXT, ("extra-closer",)),
+        "a comma before the brace": Markup('<|"|>}' + _GEMMA_NEXT, '<|"|>,}' + _GEMMA_NEXT, ("trailing-comma",)),
+        "no end of the string": Markup('<|"|>}' + _GEMMA_NEXT, "}" + _GEMMA_NEXT, ("missing-value-end",), words=True),
+        "no end of string nor object": Markup(
+            '<|"|>}' + _GEMMA_NEXT, _GEMMA_NEXT, ("missing-value-end", "missing-closer"), words=True
+        ),
+        "no end of string, object nor call": Markup(
+            '<|"|>}' + _GEMMA_NEXT, "<|tool_call>call:two",
+            ("missing-call-end", "missing-value-end", "missing-closer"), words=True,
+        ),
+        "no begin of the string": Markup('first:<|"|>', "first:", ("bare-value",), words=True),
+        "prose behind the arguments": Markup('<|"|>}' + _GEMMA_NEXT, '<|"|>} then ' + _GEMMA_NEXT, ("trailing-text",)),
+        "thinking that is not closed": Markup("<channel|>", "", ("unclosed-thinking",)),
+        "thinking that is closed twice": Markup("<channel|>", "<channel|><channel|>"),
+        "prose between calls": Markup(_GEMMA_NEXT, "<tool_call|>Then:<|tool_call>call:two", text="Then:"),
     },
     "kimi": {
         "nothing": Markup("", ""),

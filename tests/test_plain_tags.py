@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dialects import dialect_names, get_dialect
+from dialects.engine.plain_tags import THINK_BEGIN
 from dialects.events import Event, Stopped, Text, ThinkingEnd, ToolDropped, ToolEnd
 from dialects.messages import ToolCall
 from tests.laws import (
@@ -21,7 +22,14 @@ from tests.laws import (
 )
 from tests.streams import Stream, cut, joined, raw_closers, scan_pieces, tools_for
 
-plain_tag_dialects = pytest.mark.parametrize("name", [name for name in dialect_names() if name not in SPECIAL_TOKENS])
+plain_tag_dialects = pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in dialect_names()
+        if THINK_BEGIN in getattr(get_dialect(name).scanner, "thinking_tags", ()) and name not in SPECIAL_TOKENS
+    ],
+)
 examples = settings(max_examples=max(5, settings().max_examples // 20))
 
 EXAMPLE = ToolCall(None, "example", {"path": "a"})

@@ -53,9 +53,20 @@ class TestTranscript:
             render_transcript([], "kimmy")
 
     def test_a_template_that_does_not_exist(self) -> None:
-        assert templates("kimi") == ()
-        with pytest.raises(TemplateError, match="'kimi' has no template 'k3'; it has: none"):
+        with pytest.raises(TemplateError, match="'kimi' has no template 'k3'; it has: Kimi-K2-Instruct, "):
             render_transcript([], template="k3")
+
+    def test_a_template_of_another_dialect(self) -> None:
+        with pytest.raises(TemplateError, match=r"'kimi' has no template 'GLM-4.5'; .*\(the dialect 'glm' has it\)"):
+            render_transcript([], template="GLM-4.5")
+
+    def test_a_dialect_without_templates_has_none(self) -> None:
+        class Untemplated(Kimi):
+            name = "untemplated"
+
+        assert templates(Untemplated()) == ()
+        with pytest.raises(TemplateError, match="'untemplated' has no template 'k3'; it has: none"):
+            render_transcript([], Untemplated(), template="k3")
 
 
 class TestNeutralize:

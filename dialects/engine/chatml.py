@@ -15,16 +15,29 @@ from dialects.engine.json_calls import JsonTagScanner
 from dialects.engine.markers import begun
 from dialects.engine.plain_tags import CALL_BEGIN, CALL_END, RESULT_BEGIN, RESULT_END, THINK_BEGIN, THINK_END
 from dialects.engine.rendering import compact_json, tagged_results
+from dialects.engine.turns import Turns, of_each_role
 from dialects.messages import ToolCall, ToolResult
 
-__all__ = ["ChatmlJsonDialect", "ChatmlJsonScanner", "ChatmlTurns", "chatml_turn"]
+__all__ = ["ChatmlJsonDialect", "ChatmlJsonScanner", "ChatmlTurns", "chatml_transcript", "chatml_turn"]
 
 TURN_BEGIN, TURN_END, TEXT_END = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
+
+_END = re.escape(TURN_END)
 
 
 def chatml_turn(role: str, body: str) -> str:
     """A turn."""
     return f"{TURN_BEGIN}{role}\n{body}{TURN_END}\n"
+
+
+def chatml_transcript(results_role: str) -> Turns:
+    """The turns of a transcript in which results stand in that role's."""
+    results = rf"<\|im_start\|>{results_role}\n(?={RESULT_BEGIN})"
+    return Turns(
+        headers={"tool": results, **of_each_role(r"<\|im_start\|>ROLE\n")},
+        end=rf"{_END}\n?",
+        result=rf"{RESULT_BEGIN}\n(?P<text>.*?)\n{RESULT_END}(?=\s*(?:{RESULT_BEGIN}|{_END}|\Z))",
+    )
 
 
 class ChatmlTurns:
@@ -46,6 +59,7 @@ class ChatmlJsonDialect(Dialect):
     """Writes it. A dialect adds its name and its models, and says in whose turn the results stand."""
 
     results_role: ClassVar[str]
+    turns: ClassVar[Turns]
     scanner = ChatmlJsonScanner
     generation_prompt = f"{TURN_BEGIN}assistant\n"
     control_tokens = (
@@ -62,9 +76,6 @@ class ChatmlJsonDialect(Dialect):
 
     def call_text(self, call: ToolCall, tools: Tools) -> str:
         return f"{CALL_BEGIN}\n{compact_json({'name': call.name, 'arguments': call.arguments})}\n{CALL_END}"
-
-    def calls_text(self, calls: Sequence[ToolCall], tools: Tools) -> str:
-        return "\n".join(self.call_text(call, tools) for call in calls)
 
     def results_text(self, results: Sequence[ToolResult]) -> str:
         return tagged_results(RESULT_BEGIN, results, RESULT_END)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 
 from dialects.engine.rendering import without_surrogates
+from dialects.engine.turns import Turns
 from dialects.messages import (
     CallLike,
     Message,
@@ -63,6 +64,10 @@ class Dialect(ABC):
     """The class that reads the dialect; None if it can only be written."""
     generation_prompt: ClassVar[str]
     """What stands before an assistant's body."""
+    call_separator: ClassVar[str] = "\n"
+    """What stands between the calls of a batch, where it has no other envelope."""
+    turns: ClassVar[Turns | None] = None
+    """How a transcript is read back; None: only what an assistant wrote can be."""
 
     @property
     def prompt(self) -> str:
@@ -107,9 +112,9 @@ class Dialect(ABC):
     def call_text(self, call: ToolCall, tools: Tools) -> str:
         """One call."""
 
-    @abstractmethod
     def calls_text(self, calls: Sequence[ToolCall], tools: Tools) -> str:
         """A batch of at least one call, with its envelope."""
+        return self.call_separator.join(self.call_text(call, tools) for call in calls)
 
     @abstractmethod
     def results_text(self, results: Sequence[ToolResult]) -> str:

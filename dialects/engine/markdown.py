@@ -9,7 +9,7 @@ import re
 
 from dialects.engine.tape import Tape
 
-__all__ = ["LONGEST_SPAN", "FenceClose", "Markdown", "SpanClose"]
+__all__ = ["LONGEST_SPAN", "FenceClose", "Markdown", "NestedMarkdown", "SpanClose"]
 
 _TOKEN = re.compile(r"\n|`+|~+|[^\n`~]+")
 _SPAN_TOKEN = re.compile(r"\n|`+")
@@ -37,7 +37,7 @@ class Markdown:
 
     def copy(self) -> "Markdown":
         """The same state, to read ahead with."""
-        other = Markdown()
+        other = type(self)()
         other.blank, other.fence = self.blank, self.fence
         other._run, other._run_length = self._run, self._run_length
         other.opening, other.closing, other._spans = self.opening, self.closing, self._spans.copy()
@@ -145,6 +145,46 @@ class Markdown:
             return
         while self._spans.popitem()[0] != length:
             pass
+
+
+class NestedMarkdown(Markdown):
+    """Markdown as models nest it: a fence with an info string inside another one is closed before that is."""
+
+    __slots__ = ("_length", "_outer")
+
+    def __init__(self, opened: tuple[str, int] | None = None) -> None:
+        super().__init__()
+        self.fence = opened
+        self._outer: list[tuple[str, int]] = []
+        self._length = 0
+
+    def copy(self) -> "NestedMarkdown":
+        """The same fence, as it goes on with a line of its own; whether it stands in another does not matter."""
+        other = super().copy()
+        assert isinstance(other, NestedMarkdown)
+        other.blank = True
+        return other
+
+    @property
+    def depth(self) -> int:
+        """How many fences are open."""
+        self._end_run()
+        return len(self._outer) + (self.fence is not None)
+
+    def _mark(self, char: str, length: int) -> None:
+        self._length = length
+        super()._mark(char, length)
+
+    def _other(self, text: str) -> None:
+        if self.closing and self.fence is not None and text and not text.isspace():
+            self._outer.append(self.fence)
+            self.fence = (self.fence[0], self._length)
+        super()._other(text)
+
+    def _end_line(self) -> None:
+        super()._end_line()
+        if self.fence is None and self._outer:
+            self.fence = self._outer.pop()
 
 
 class FenceClose:

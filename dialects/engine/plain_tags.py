@@ -107,18 +107,22 @@ class PlainTagScanner(Scanner):
     roles: ClassVar[Mapping[str, str | None]]
     """Why reading stops at a header of that role; None: the turn goes on. Others are a `fabricated-turn`."""
 
-    thinking_tags = (THINK_BEGIN, THINK_END)
+    thinking_tags: ClassVar[tuple[str, ...]] = (THINK_BEGIN, THINK_END)
 
     @abstractmethod
     def enter_call(self) -> State:
         """The state behind a call's opener; a call is open."""
+
+    def fresh_markdown(self) -> Markdown:
+        """The state of Markdown where text or thinking begins."""
+        return Markdown()
 
     def think_end(self) -> ThinkEnd:
         """Finds the end of the thinking behind a call's opener in it."""
         return ThinkEnd(self.call_begin)
 
     def _reset(self) -> None:
-        self.markdown = Markdown()
+        self.markdown = self.fresh_markdown()
         self._said = False
         """Whether any text has come out."""
         self._text_newlines = 0
@@ -143,7 +147,7 @@ class PlainTagScanner(Scanner):
 
     def _read_generation_prompt(self) -> None:
         super()._read_generation_prompt()
-        self.markdown = Markdown()
+        self.markdown = self.fresh_markdown()
         self._text_newlines, self._gap = 0, 0
 
     # Text. Newlines that touch markup belong to it, as far as they do not keep two pieces of text apart.
@@ -230,18 +234,7 @@ class PlainTagScanner(Scanner):
                 spans -= self._unclosed_spans
             if spans:
                 return self._look_ahead(SpanClose(spans))
-        if marker == self.call_begin:
-            return self._opener()
-        if marker in self.turn_openers:
-            return self._turn_header(marker)
-        if marker in self.special_tokens or marker == THINK_END:
-            self.pass_markup(marker)
-            return self.outside
-        if marker == THINK_BEGIN:
-            return self._think_tag()
-        if marker == self.result_begin:
-            return self._result_tag()
-        return self._closer(marker)
+        return self.read_marker(marker)
 
     def thinking(self) -> State | None:
         """Thinking, up to its closer. A call in it is real only if no closer follows."""
@@ -267,13 +260,13 @@ class PlainTagScanner(Scanner):
     def begin_thinking(self) -> None:
         """A tag that opens thinking was read."""
         super().begin_thinking()
-        self.markdown = Markdown()
+        self.markdown = self.fresh_markdown()
 
     def end_thinking(self) -> None:
         """Thinking ends here, if it is open."""
         if self.thinking_open:
             super().end_thinking()
-            self.markdown = Markdown()
+            self.markdown = self.fresh_markdown()
             self._mention_until = self._thinking_until = 0
 
     def home(self) -> State:
@@ -285,6 +278,21 @@ class PlainTagScanner(Scanner):
         return self.outside
 
     # Tags.
+
+    def read_marker(self, marker: str) -> State | None:
+        """What the marker at the cursor is; no code around quotes it."""
+        if marker == self.call_begin:
+            return self._opener()
+        if marker in self.turn_openers:
+            return self._turn_header(marker)
+        if marker in self.special_tokens or marker == THINK_END:
+            self.pass_markup(marker)
+            return self.outside
+        if marker == THINK_BEGIN:
+            return self._think_tag()
+        if marker == self.result_begin:
+            return self._result_tag()
+        return self._closer(marker)
 
     def _mention(self, marker: str) -> State:
         """The tag at the cursor is text."""

@@ -1,14 +1,11 @@
 """Pieces that several renderers share: compact JSON, results between tags, and text that can be encoded."""
 
 import json
-import re
 from collections.abc import Iterable
 
 from dialects.messages import ToolResult
 
 __all__ = ["compact_json", "tagged_results", "without_surrogates"]
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def compact_json(value: object) -> str:
@@ -18,9 +15,11 @@ def compact_json(value: object) -> str:
 
 def without_surrogates(text: str) -> str:
     """The text with every lone surrogate replaced by U+FFFD; two that form a pair become their character."""
-    if not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    try:
+        text.encode()  # much faster than looking for one
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 def tagged_results(begin: str, results: Iterable[ToolResult], end: str) -> str:

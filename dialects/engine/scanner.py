@@ -10,7 +10,7 @@ import secrets
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 from dialects.engine.arguments import (
     Arguments,
@@ -36,7 +36,7 @@ from dialects.messages import Tool, read_tools
 _skip_space = skipping(r"\s*+")
 _NO_LIMIT = sys.maxsize
 
-__all__ = ["MAX_CALL_CHARS", "MAX_HELD_CHARS", "Call", "Scanner", "State", "UnknownTools"]
+__all__ = ["MAX_CALL_CHARS", "MAX_HELD_CHARS", "Call", "InbandScanner", "Scanner", "State", "UnknownTools"]
 
 MAX_CALL_CHARS: Final = 16_000_000
 MAX_HELD_CHARS: Final = 4_000_000
@@ -44,6 +44,21 @@ MAX_HELD_CHARS: Final = 4_000_000
 State: TypeAlias = Callable[[], "State | None"]
 Quick: TypeAlias = Callable[[str], "list[Event] | None"]
 UnknownTools: TypeAlias = Literal["keep", "text", "drop"]
+
+
+class InbandScanner(Protocol):
+    """What reads the text of a model, one stream at a time."""
+
+    def feed(self, text: str) -> list[Event]:
+        """The events that the next piece of the stream gives. Raises TypeError for anything but a str."""
+
+    def flush(self, *, truncated: bool = False) -> list[Event]:
+        """The stream is over: the events that were held back. `truncated` says that generation was cut off. The scanner
+        is as new afterwards."""
+
+    @property
+    def held_chars(self) -> int:
+        """How many characters of the stream are held back at the moment."""
 
 
 class Call:

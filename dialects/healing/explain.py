@@ -1,7 +1,7 @@
 """What became of each chunk's text, and why: a healer that keeps account of every character.
 
 `ExplainingHealer` heals as `ChatCompletionHealer` does, with scanners that note where they found what they say
-(`engine/tracing.py`). A channel goes through up to three of them: `auto`, the dialect's, the thinking healer's; each
+(`engine/tracing.py`). A channel goes through up to three of them: a decider, the dialect's, the thinking healer's; each
 reads what the one before it left as text. So a place in the stream of the last is followed back, piece by piece, to the
 text that the upstream sent. What no event stands for was markup. `explanation` tells the outcome when all is over.
 """
@@ -12,15 +12,14 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from dialects.auto import Decider
 from dialects.engine.scanner import Scanner
 from dialects.engine.tracing import Place, Tracing, traced
 from dialects.events import Event, Text, ToolDropped, ToolEnd
-from dialects.factory import get_dialect
-from dialects.healing.auto import AutoScanner
 from dialects.healing.chat import ChatCompletionHealer, Chunk, ChunkLike
 from dialects.healing.counts import Counts
 from dialects.healing.streams import AUTO, StreamHealer
-from dialects.healing.thinking import ThinkingScanner
+from dialects.thinking import ThinkingScanner
 
 __all__ = ["ExplainingHealer", "Explanation", "Fate"]
 
@@ -114,8 +113,8 @@ class ReadingThinking(Tracing, ThinkingScanner):
         return events
 
 
-class ReadingAuto(Tracing, AutoScanner):
-    """`auto` that notes where."""
+class ReadingDecider(Tracing, Decider):
+    """A decider that notes where."""
 
 
 class ExplainingStream(StreamHealer):
@@ -129,7 +128,7 @@ class ExplainingStream(StreamHealer):
         self.found: list[Found] = []
         self._journal = journal
         self._readers: list[Tracing] = []
-        """All scanners there were: `auto`, the dialect's, thinking healers."""
+        """All scanners there were: a decider, the dialect's, thinking healers."""
         self._origin = 0
         """Where in the channel the dialect's scanner began to read."""
         self._trails: list[Trail] = []
@@ -158,34 +157,26 @@ class ExplainingStream(StreamHealer):
     # The scanners.
 
     def _create(self, name: str, generation_prompt: str) -> Scanner:
-        scanner = get_dialect(name).scanner
-        if scanner is None or self._journal is None:
-            return super()._create(name, generation_prompt)
-        reader = traced(scanner)(**self._options, generation_prompt=generation_prompt)
-        return self._read_by(reader)
-
-    def _scanner_of(self, name: str) -> Scanner:
-        if name not in self._scanners:
-            self._scanners[name] = super()._create(name, "")
-        return self._scanners[name]
+        scanner = self._dialects[name].scanner
+        assert scanner is not None
+        return self._read_by(traced(scanner)(**self._options, generation_prompt=generation_prompt))
 
     def _thinking_scanner(self, generation_prompt: str) -> ThinkingScanner:
         return self._read_by(ReadingThinking(generation_prompt=generation_prompt, max_held_chars=self._max_held_chars))
 
-    def _auto_scanner(self) -> AutoScanner:
-        options = {"parse_thinking": self._parse_thinking, "generation_prompt": self._prompt}
-        return self._read_by(ReadingAuto(self._scanner_of, max_held_chars=self._max_held_chars, **options))
+    def _new_decider(self) -> Decider:
+        return self._read_by(ReadingDecider(tuple(self._dialects.values()), self._scanner_of, **self._decider_options))
 
     def _read_by(self, reader: T) -> T:
         self._readers.append(reader)
         return reader
 
     def _handed_over(self) -> list[Event]:
-        auto = self._auto
-        if isinstance(auto, ReadingAuto) and auto.handover is not None:
-            decided = auto.handover
+        decider = self._decider
+        if isinstance(decider, ReadingDecider) and decider.handover is not None:
+            decided = decider.handover
             self._trail_cut = len(decided.shown)
-            self._origin = auto.fed - len(decided.rest) - len(decided.shown)
+            self._origin = decider.fed - len(decided.rest) - len(decided.shown)
         return super()._handed_over()
 
     def _end_draft(self, *, is_draft: bool) -> list[Event]:
@@ -214,9 +205,9 @@ class ExplainingStream(StreamHealer):
                         self._find(start, end, place.event)
 
     def _note_place(self, place: Place, reader: Tracing) -> None:
-        is_auto = isinstance(reader, ReadingAuto)
-        origin = 0 if is_auto else self._origin
-        if is_auto or not self._parse_thinking or not isinstance(place.event, Text):
+        is_decider = isinstance(reader, ReadingDecider)
+        origin = 0 if is_decider else self._origin
+        if is_decider or not self._parse_thinking or not isinstance(place.event, Text):
             self._find(origin + place.start, origin + place.end, place.event)
             return
         text = place.event.text

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from dialects.engine.scanner import Scanner
 from dialects.events import ToolEnd, ToolStart
 from dialects.factory import create_inband_scanner, get_dialect
 from dialects.messages import Tool
@@ -28,7 +27,7 @@ def healed_name(name: str, dialects: Iterable[str], tools: Mapping[str, Tool] | 
     these dialects makes a plain one, or one of the tools, out of it."""
     for dialect in dialects:
         declared = None if tools is None else list(tools.values())
-        scanner: Scanner = create_inband_scanner(dialect, tools=declared)
+        scanner = create_inband_scanner(dialect, tools=declared)
         events = scanner.feed(_before_name(dialect) + name) + scanner.flush()
         start = next((event for event in events if isinstance(event, ToolStart)), None)
         if start is None or start.name == name or not name.startswith(start.name) or has_markup(start.name):

@@ -6,11 +6,11 @@ Nothing here names a dialect. What decides is derived from the scanners of the f
 - a tag that is plain text and opens a call (`call_begin`) decides together with what follows it, if that is a call's
   first characters (`call_start`) in one dialect alone.
 
-Dialects whose scanners read alike count as one: the first of the table. Until the decision `AutoScanner` lifts
-reasoning out of the text, as the thinking healer does; then it hands over, from that marker on, and is done.
+Dialects whose scanners read alike count as one: the first of the table. Until the decision a `Decider` lifts reasoning
+out of the text, as the thinking healer does; then it hands over, from that marker on, and is done (`scanner_row.py`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import msgspec
@@ -21,10 +21,17 @@ from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import THINK_BEGIN, PlainTagScanner
 from dialects.engine.scanner import Scanner, State
 from dialects.events import Event
-from dialects.factory import all_dialects, get_dialect
-from dialects.healing.thinking import ThinkingScanner
+from dialects.thinking import ThinkingScanner
 
-__all__ = ["AutoScanner", "Handover", "Openers", "openers", "thinking_opener"]
+__all__ = ["Decider", "Handover", "Match", "Openers", "openers", "thinking_opener"]
+
+
+class Match(msgspec.Struct, frozen=True):
+    """An answer. `name` is None where nothing fits, or more than one thing; `candidates` are all that fit."""
+
+    name: str | None
+    candidates: tuple[str, ...]
+    reason: str
 
 
 class Openers(msgspec.Struct, frozen=True):
@@ -42,13 +49,20 @@ class Openers(msgspec.Struct, frozen=True):
     """What is looked for in thinking, by what opened it."""
     line_ends: MarkerSet
     """What is looked for in a line of a thinking fence."""
+    thinking: dict[str, str]
+    """What opens thinking, by the name of the dialect."""
+    alike: dict[str, tuple[str, ...]]
+    """The dialects whose scanners read as that of this name does, itself among them."""
 
 
 class Handover(msgspec.Struct, frozen=True):
     """The decision: a scanner of `name`, told that the prompt ended with `generation_prompt`, reads `shown + rest`; as
-    many characters as `shown` has, which stand for text that is out already, are to be left out of its text."""
+    many characters as `shown` has, which stand for text that is out already, are to be left out of its text. `sign` is
+    what decided, and could have begun in each of the `candidates`."""
 
     name: str
+    candidates: tuple[str, ...]
+    sign: str
     generation_prompt: str
     shown: str
     rest: str
@@ -56,14 +70,15 @@ class Handover(msgspec.Struct, frozen=True):
     """What opened the thinking that is open, if that is no tag of the dialect's own."""
 
 
-class AutoScanner(ThinkingScanner):
+class Decider(ThinkingScanner):
     """Reads text and reasoning until `handover` says which dialect's scanner goes on.
 
-    `scanner_of` makes or finds a scanner of the dialect of that name, for the stream's own options.
+    `scanner_of` finds a scanner of the dialect of that name, for the stream's own options.
     """
 
     def __init__(
         self,
+        dialects: tuple[Dialect, ...],
         scanner_of: Callable[[str], Scanner],
         *,
         parse_thinking: bool = True,
@@ -72,7 +87,7 @@ class AutoScanner(ThinkingScanner):
     ) -> None:
         self._scanner_of = scanner_of
         self.handover: Handover | None = None
-        self._openers = openers(all_dialects())
+        self._openers = openers(dialects)
         markers = self._openers.markers
         self.text_markers = markers if parse_thinking else markers.without(ThinkingScanner.text_markers.literals)
         self.thinking_ends = self._openers.thinking_ends
@@ -139,7 +154,7 @@ class AutoScanner(ThinkingScanner):
     def _token(self, token: str) -> State | None:
         name = self._openers.tokens[token]
         if name is not None:
-            return self._choose(name)
+            return self._choose(name, (name,), token)
         self._is_first = False
         if self.thinking_open:
             self.tape.i += len(token)
@@ -153,15 +168,18 @@ class AutoScanner(ThinkingScanner):
         if tape.pos < self._mention_until:
             return self._mention(tag)
         begun = None
+        candidates: list[str] = []
         for name in self._openers.calls[tag]:
             scanner = self._scanner_of(name)
             assert isinstance(scanner, PlainTagScanner)
             start = scanner.call_start.match(tape.text, tape.i + len(tag), partial=True)
             if start is None:
                 continue
+            candidates += [] if start.partial else [name]
             key = (start.partial, 0 if start.partial else start.end())
             if begun is None or key < begun[0]:
                 begun = (key, scanner, name)
+                end = start.end()
         if begun is None:
             return self._mention(tag)
         (is_open, _), scanner, name = begun
@@ -171,9 +189,9 @@ class AutoScanner(ThinkingScanner):
             return self._mention(tag)
         if self.thinking_open and self.idiom.opener == THINK_BEGIN and not self._never_ends:
             return self._mention(tag) if is_open else self._look_ahead(scanner.think_end())
-        return self._choose(name)
+        return self._choose(name, candidates or [name], tape.text[tape.i : end])
 
-    def _choose(self, name: str) -> State | None:
+    def _choose(self, name: str, candidates: Sequence[str], sign: str) -> State | None:
         """The marker at the cursor decides. The newlines before it are for the chosen scanner to judge."""
         tape = self.tape
         prompt, shown, newlines, thinking = "", "", 0, ""
@@ -182,12 +200,14 @@ class AutoScanner(ThinkingScanner):
         elif self.thinking_open and self.idiom.opener != THINK_BEGIN and not self._fences:
             shown, thinking = "x", self.idiom.opener
         elif self.thinking_open:
-            prompt = thinking_opener(get_dialect(name))
+            prompt = self._openers.thinking[name]
         elif self._gap is None:
             newlines = self._text_newlines
             if self._said:
                 shown = "x\n " if self.markdown.blank and not newlines else "x"
-        self.handover = Handover(name, prompt, shown, "\n" * newlines + tape.text[tape.i :], thinking)
+        alike = dict.fromkeys(twin for candidate in candidates for twin in self._openers.alike[candidate])
+        rest = "\n" * newlines + tape.text[tape.i :]
+        self.handover = Handover(name, tuple(alike), sign, prompt, shown, rest, thinking)
         self._text_newlines = 0
         self.end_thinking()
         tape.i = len(tape.text)
@@ -224,6 +244,8 @@ def openers(dialects: tuple[Dialect, ...]) -> Openers:
             opener: MarkerSet({*ends.literals, *tokens, *calls})
             for opener, ends in ThinkingScanner.thinking_ends.items()
         },
+        thinking={dialect.name: thinking_opener(dialect) for dialect in dialects},
+        alike={one.name: tuple(it.name for it in dialects if _reading(it) == _reading(one)) for one in dialects},
         line_ends=MarkerSet({"\n", *(token for token in tokens if not all(map(_is_plain, owners[token])))}),
     )
 

@@ -1,0 +1,109 @@
+"""How a transcript falls apart into turns again: the mirror of what writes them, as data.
+
+A dialect says what stands before a turn of each role, what ends a turn, and how one result looks in a turn of results.
+Bodies are left as they are: an assistant's is for the dialect's scanner, the others' are text.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+
+import msgspec
+import regex
+
+__all__ = ["Turn", "Turns", "of_each_role"]
+
+BEFORE_ANY_TURN = "system"
+"""Whose text it is that stands before the first header."""
+
+
+def of_each_role(pattern: str, **words: str) -> dict[str, str]:
+    """The headers of the system, the user and the assistant, where they differ only in the word ROLE: the role's name,
+    or what `words` has for it."""
+    return {role: pattern.replace("ROLE", words.get(role, role)) for role in ("system", "user", "assistant")}
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """One turn, or one result of a turn of results: its role, its body, and the author and the call that it names."""
+
+    role: str
+    body: str
+    name: str | None = None
+    call_id: str | None = None
+
+
+class Turns(msgspec.Struct, frozen=True):
+    """The turns of a dialect. The patterns are those of the `regex` package.
+
+    headers: by role, what stands before a body; `tool` for results. Tried in their order. The groups `name` and `id`,
+      where a pattern has them, are the author and the call that is answered. A header that matches no characters is
+      only a place: where the same role is speaking already, no new turn begins there.
+    end: what may stand behind a body and is no part of it.
+    result: in a turn of results, one of them, with the group `text`, and `name` and `id` if they are there; without
+      it the body is the result.
+    start: what may stand before the whole transcript.
+    result_text: makes the result's text out of what `text` matched, where they are not the same.
+    """
+
+    headers: Mapping[str, str]
+    end: str = r"\Z"
+    result: str | None = None
+    start: str = ""
+    result_text: Callable[[str], str] = str
+
+    def read(self, text: str) -> Iterator[Turn]:
+        """The turns of a transcript, in order. Text before the first header is the system's; blank text is nothing."""
+        found = list(self._headers_in(text))
+        first = found[0].start() if found else len(text)
+        opening = regex.sub(rf"\A(?:{self.start})", "", text[:first]) if self.start else text[:first]
+        if opening.strip():
+            yield Turn(BEFORE_ANY_TURN, self._without_end(opening))
+        for header, following in zip(found, [*found[1:], None], strict=True):
+            body = text[header.end() : following.start() if following else len(text)]
+            yield from self._turn(header, body)
+
+    def begin(self, text: str) -> bool:
+        """Whether a text begins with a turn's header, so that it is no assistant's body but a transcript."""
+        start = regex.match(rf"(?:{self.start})\s*", text)
+        header = _alternatives(self).match(text, start.end() if start else 0)
+        return header is not None and header.end() > header.start()
+
+    def _headers_in(self, text: str) -> "Iterator[regex.Match[str]]":
+        speaking = None
+        for header in _alternatives(self).finditer(text):
+            role = self._role(header)
+            if role != speaking or header.end() > header.start():
+                speaking = role
+                yield header
+
+    def _role(self, header: "regex.Match[str]") -> str:
+        return next(role for role in self.headers if header[role] is not None)
+
+    def _turn(self, header: "regex.Match[str]", body: str) -> Iterator[Turn]:
+        role = self._role(header)
+        if role != "tool" or self.result is None:
+            yield Turn(role, self._without_end(body), *_named(header))
+            return
+        behind = 0
+        for result in regex.finditer(self.result, body, regex.DOTALL):
+            yield Turn("tool", self.result_text(result["text"]), *_named(result))
+            behind = result.end()
+        rest = self._without_end(body[behind:])
+        if rest.strip() and behind:
+            yield Turn("assistant", rest)
+
+    def _without_end(self, body: str) -> str:
+        return regex.sub(rf"(?:{self.end})\Z", "", body)
+
+
+@cache
+def _patterns(headers: tuple[tuple[str, str], ...]) -> "regex.Pattern[str]":
+    return regex.compile("|".join(f"(?P<{role}>{pattern})" for role, pattern in headers))
+
+
+def _alternatives(turns: Turns) -> "regex.Pattern[str]":
+    return _patterns(tuple(turns.headers.items()))
+
+
+def _named(match: "regex.Match[str]") -> tuple[str | None, str | None]:
+    groups = match.groupdict()
+    return groups.get("name") or None, groups.get("id") or None
