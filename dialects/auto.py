@@ -3,27 +3,30 @@
 Nothing here names a dialect. What decides is derived from the scanners of the factory's table:
 
 - a special token decides if one dialect alone has it; one that several have is swallowed and decides nothing;
-- a tag that is plain text and opens a call (`call_begin`) decides together with what follows it, if that is a call's
-  first characters (`call_start`) in one dialect alone.
+- a tag that is plain text and opens a call (`call_begins`) decides together with what follows it, if that is a call's
+  first characters (`start_behind`) in one dialect alone.
 
 Dialects whose scanners read alike count as one: the first of the table. Until the decision a `Decider` lifts reasoning
 out of the text, as the thinking healer does; then it hands over, from that marker on, and is done (`scanner_row.py`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 import msgspec
 
 from dialects.engine.dialect import Dialect
 from dialects.engine.markdown import FenceClose, SpanClose
-from dialects.engine.markers import MarkerSet
+from dialects.engine.markers import PREFIX, MarkerSet, TagSet
 from dialects.engine.plain_tags import THINK_BEGIN, PlainTagScanner
 from dialects.engine.scanner import Scanner, State
 from dialects.events import Event
 from dialects.thinking import ThinkingScanner
 
 __all__ = ["Decider", "Handover", "Match", "Openers", "openers", "thinking_opener"]
+
+_LONGEST_OPENER = 128
+"""How many characters the tag that opens a call has at most, up to the end of its name."""
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -39,10 +42,12 @@ class Openers(msgspec.Struct, frozen=True):
 
     tokens: dict[str, str | None]
     """Special tokens, each with the only dialect that has it, or None."""
-    calls: dict[str, tuple[str, ...]]
-    """The plain-text tags that open calls, each with the dialects that have it."""
+    plain: dict[str, tuple[str, ...]]
+    """The dialects whose calls are opened by plain-text tags, each with the tokens that it writes."""
+    calls: TagSet
+    """Those tags."""
     quotable: frozenset[str]
-    """Those of them that Markdown code can quote."""
+    """The tokens that Markdown code can quote."""
     markers: MarkerSet
     """All of them, and those of the thinking healer."""
     thinking_ends: dict[str, MarkerSet]
@@ -53,6 +58,21 @@ class Openers(msgspec.Struct, frozen=True):
     """What opens thinking, by the name of the dialect."""
     alike: dict[str, tuple[str, ...]]
     """The dialects whose scanners read as that of this name does, itself among them."""
+
+    def opens_call(self, marker: str) -> bool:
+        """Whether a marker is the beginning of a plain-text tag that opens calls."""
+        return self.calls.find(marker, 0, final=True) == (0, marker)
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """A call that may begin somewhere: in which dialect, whether more must come until that is certain, how long its
+    beginning is, and how much of that is a token that the dialect itself writes."""
+
+    name: str
+    scanner: PlainTagScanner
+    is_open: bool
+    written: int = 0
+    length: int = 0
 
 
 class Handover(msgspec.Struct, frozen=True):
@@ -122,21 +142,22 @@ class Decider(ThinkingScanner):
         if marker is None:
             return None
         known = self._openers
-        if marker not in known.tokens and marker not in known.calls:
+        is_call = known.opens_call(marker)
+        if not is_call and marker not in known.tokens:
             return super().outside()
-        if marker in known.quotable:
+        if is_call or marker in known.quotable:
             if self.tape.pos < self._mention_until:
                 return self._mention(marker)
             if self.tape.pos != self._used and self.markdown.in_fence() and not self.markdown.unclosed:
                 return self._look_ahead(FenceClose(self.markdown))
             if spans := self._open_spans():
                 return self._look_ahead(SpanClose(spans))
-        return self._call(marker) if marker in known.calls else self._token(marker)
+        return self._call(marker) if is_call else self._token(marker)
 
     def thinking(self) -> State | None:
         """Thinking, up to what closes it, or decides."""
         marker = self.read_text(self.thinking_ends[self.idiom.opener])
-        if marker in self._openers.calls:
+        if marker is not None and self._openers.opens_call(marker):
             return self._call(marker)
         if marker in self._openers.tokens and marker not in self.idiom.closers:
             return self._token(marker)
@@ -167,29 +188,36 @@ class Decider(ThinkingScanner):
         tape = self.tape
         if tape.pos < self._mention_until:
             return self._mention(tag)
-        begun = None
-        candidates: list[str] = []
-        for name in self._openers.calls[tag]:
-            scanner = self._scanner_of(name)
-            assert isinstance(scanner, PlainTagScanner)
-            start = scanner.call_start.match(tape.text, tape.i + len(tag), partial=True)
-            if start is None:
-                continue
-            candidates += [] if start.partial else [name]
-            key = (start.partial, 0 if start.partial else start.end())
-            if begun is None or key < begun[0]:
-                begun = (key, scanner, name)
-                end = start.end()
-        if begun is None:
+        begun = sorted(self._begun(), key=lambda it: (it.is_open, -it.written, it.length))
+        if not begun:
             return self._mention(tag)
-        (is_open, _), scanner, name = begun
-        if is_open and not self.final:
+        first = begun[0]
+        if first.is_open and not self.final:
             return None
-        if is_open and not (self.truncated or self.markdown.blank):
+        if first.is_open and not (self.truncated or self.markdown.blank):
             return self._mention(tag)
         if self.thinking_open and self.idiom.opener == THINK_BEGIN and not self._never_ends:
-            return self._mention(tag) if is_open else self._look_ahead(scanner.think_end())
-        return self._choose(name, candidates or [name], tape.text[tape.i : end])
+            return self._mention(tag) if first.is_open else self._look_ahead(first.scanner.think_end())
+        alike = [it.name for it in begun if (it.is_open, it.written) == (first.is_open, first.written)]
+        return self._choose(first.name, alike, tape.text[tape.i : tape.i + first.length])
+
+    def _begun(self) -> Iterator[Begun]:
+        """The calls that may begin at the cursor."""
+        tape = self.tape
+        for name, written in self._openers.plain.items():
+            scanner = self._scanner_of(name)
+            assert isinstance(scanner, PlainTagScanner)
+            near = tape.text[tape.i : tape.i + _LONGEST_OPENER]
+            index, opener = scanner.text_markers.find(near, 0, final=self.final or len(near) == _LONGEST_OPENER)
+            if index or (opener is not None and not scanner.opens_call(opener)):
+                continue
+            if opener is None:
+                yield Begun(name, scanner, is_open=True)
+                continue
+            start = scanner.start_behind(opener).match(tape.text, tape.i + len(opener), partial=True)
+            if start is not None:
+                own = max((len(token) for token in written if near.startswith(token)), default=0)
+                yield Begun(name, scanner, is_open=start.partial, written=own, length=start.end() - tape.i)
 
     def _choose(self, name: str, candidates: Sequence[str], sign: str) -> State | None:
         """The marker at the cursor decides. The newlines before it are for the chosen scanner to judge."""
@@ -224,29 +252,38 @@ def thinking_opener(dialect: Dialect) -> str:
 def openers(dialects: tuple[Dialect, ...]) -> Openers:
     """What decides between these dialects."""
     owners: dict[str, list[Dialect]] = {}
-    calls: dict[str, list[Dialect]] = {}
+    plain: dict[str, tuple[str, ...]] = {}
+    openers: set[str] = set()
     for dialect in dialects:
         if dialect.scanner is None:
             continue
         for token in _special_tokens(dialect):
             owners.setdefault(token, []).append(dialect)
         if issubclass(dialect.scanner, PlainTagScanner):
-            calls.setdefault(dialect.scanner.call_begin, []).append(dialect)
-    tokens = {token: _only(found) for token, found in owners.items() if token not in calls}
+            plain[dialect.name] = dialect.control_tokens
+            openers |= {*dialect.scanner.call_begins}
+    tokens = {token: _only(found) for token, found in owners.items() if token not in openers}
     deciding = tuple(token for token, name in tokens.items() if name is not None)
     own = {marker for marker in ThinkingScanner.text_markers.literals if not marker.startswith(deciding)}
+    special = {token for token in tokens if not all(map(_is_plain, owners[token]))}
+
+    def with_calls(literals: Iterable[str]) -> TagSet:
+        names = {opener[1:].rstrip(">") for opener in openers if opener.startswith("<")}
+        others = {opener for opener in openers if not opener.startswith("<")}
+        return TagSet({*literals, *others}, opening=sorted(names), mark=PREFIX)
+
     return Openers(
         tokens=tokens,
-        calls={tag: tuple(dialect.name for dialect in found) for tag, found in calls.items()},
-        quotable=frozenset([*calls, *(token for token in tokens if all(map(_is_plain, owners[token])))]),
-        markers=MarkerSet({*own, *tokens, *calls}),
+        plain=plain,
+        calls=with_calls(()),
+        quotable=frozenset(tokens.keys() - special),
+        markers=with_calls({*own, *tokens}),
         thinking_ends={
-            opener: MarkerSet({*ends.literals, *tokens, *calls})
-            for opener, ends in ThinkingScanner.thinking_ends.items()
+            opener: with_calls({*ends.literals, *tokens}) for opener, ends in ThinkingScanner.thinking_ends.items()
         },
         thinking={dialect.name: thinking_opener(dialect) for dialect in dialects},
         alike={one.name: tuple(it.name for it in dialects if _reading(it) == _reading(one)) for one in dialects},
-        line_ends=MarkerSet({"\n", *(token for token in tokens if not all(map(_is_plain, owners[token])))}),
+        line_ends=MarkerSet({"\n", *special}),
     )
 
 
@@ -271,4 +308,4 @@ def _reading(dialect: Dialect) -> tuple[object, ...]:
     scanner = dialect.scanner
     if scanner is None or not issubclass(scanner, PlainTagScanner):
         return (dialect.name,)
-    return (scanner.call_begin, scanner.call_start, scanner.text_markers.literals)
+    return (scanner.call_begins, getattr(scanner, "call_start", None), scanner.text_markers.literals)

@@ -90,7 +90,7 @@ class _Reader:
             if turn.role == "assistant":
                 yield msgspec.structs.replace(self.turn(turn.body, f"messages[{index}]"), name=turn.name)
             else:
-                yield Message(turn.role, turn.body, tool_call_id=turn.call_id, name=turn.name)
+                yield Message(turn.role, turn.body, tool_call_id=turn.call_id, name=turn.name, is_error=turn.is_error)
 
     def turn(self, text: str, path: str) -> Message:
         """The message that an assistant's turn says."""

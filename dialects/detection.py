@@ -16,13 +16,10 @@ __all__ = ["Match", "dialect_for_model", "dialect_for_template", "template_for_m
 
 _NOT_READ_YET = {
     "DeepSeek": r"deepseek",
-    "Qwen's XML form": r"qwen[-_ ]?3[-_ ]?coder|qwen[-_ ]?3\.[5-9]",
-    "MiniMax": r"minimax",
     "Gemma before 4": r"gemma(?![-_ ]?4)",
     "Mistral": r"mistral|ministral|magistral|devstral|mixtral|codestral|pixtral",
     "Llama": r"llama[-_ ]?[34]",
     "Kimi-K3": r"kimi[-_ ]?k3",
-    "Claude": r"claude",
 }
 """Families whose dialect this package does not have. An id that names one of them beside a family that it has (a
 distilled model) is not answered with the other's dialect, unless that one goes first."""

@@ -11,6 +11,7 @@ from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from dialects.anthropic import ANTHROPIC
 from dialects.engine.dialect import Dialect
 from dialects.engine.scanner import MAX_CALL_CHARS, MAX_HELD_CHARS, InbandScanner, UnknownTools
 from dialects.gemini import GEMINI
@@ -20,8 +21,11 @@ from dialects.harmony import HARMONY
 from dialects.hermes import HERMES
 from dialects.kimi import KIMI
 from dialects.messages import Tool
+from dialects.minimax import MINIMAX
 from dialects.qwen3 import QWEN3
+from dialects.qwen3_coder import QWEN3_CODER
 from dialects.scanner_row import AUTO, AutoScanner
+from dialects.xml import XML
 
 __all__ = [
     "NoScannerError",
@@ -38,6 +42,10 @@ _DIALECTS = (
     QWEN3,
     GLM,
     HARMONY,
+    QWEN3_CODER,
+    ANTHROPIC,
+    MINIMAX,
+    XML,
     GEMINI,
     GEMMA,
 )

@@ -100,7 +100,7 @@ def test_what_was_decided_in_debatable_cases_is_on_the_page(name: str) -> None:
 
 @every_dialect
 def test_a_repair_that_only_this_dialect_names_is_on_its_page(name: str) -> None:
-    source = ast.parse((ROOT / "dialects" / f"{name}.py").read_text(encoding="utf-8"))
+    source = ast.parse((ROOT / "dialects" / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8"))
     strings = {
         node.value for node in ast.walk(source) if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }

@@ -186,7 +186,8 @@ def test_what_decides_is_derived_from_the_table() -> None:
     assert known.tokens["<|tool_calls_section_begin|>"] == "kimi"
     assert known.tokens["<|channel|>"] == "harmony"
     assert known.tokens["<|im_end|>"] is None
-    assert {*known.calls["<tool_call>"]} >= {"hermes", "qwen3", "glm"}
+    assert known.opens_call("<tool_call")
+    assert {*known.plain} >= {"hermes", "qwen3", "glm"}
     assert "<think>" not in known.tokens
 
 

@@ -480,6 +480,32 @@ DAMAGES: dict[str, dict[str, Markup]] = {
             _GLM_NEXT, "</arg_value>\n</tool_call>\nThen:\n<tool_call>two", text="Then:"
         ),
     },
+    "gemini": {
+        "nothing": Markup("", ""),
+        "a list that nobody opened": Markup("[default_api.one", "default_api.one", (), ("extra-closer",)),
+        "no layout": Markup("), default_api.two", "),default_api.two"),
+        "layout": Markup("), default_api.two", " )\n,\n\n default_api . two"),
+        "a comma behind the last call": Markup(")]", "),]"),
+        "no namespace": Markup("default_api.two", "two"),
+        "a print around the first call": Markup("[default_api.one", "[print(default_api.one", (), ("missing-closer",)),
+        "a comment between the calls": Markup("), default_api.two", "), # and then:\ndefault_api.two"),
+        "a block of its own for each call": Markup("), default_api.two", ")]\n```\n```tool_code\n[default_api.two"),
+        "glued blocks": Markup("), default_api.two", ")]\n``````tool_code\n[default_api.two"),
+        "no end of the first block": Markup(
+            "), default_api.two", ")]\n```tool_code\n[default_api.two", ("missing-call-end",)
+        ),
+        "no closing parenthesis": Markup(")]", "]", (), ("missing-closer", "extra-closer"), words=True),
+        "one too many": Markup(")]", "))]", (), ("extra-closer",)),
+        "no end of the list": Markup(")]", ")", (), ("missing-closer",)),
+        "no end of the block": Markup("\n```", "", (), ("missing-call-end",)),
+        "half an end": Markup("\n```", "\n``", (), ("missing-call-end",)),
+        "the turn's end for the block's": Markup("\n```", "<end_of_turn>\n", (), ("missing-call-end",)),
+        "an assignment": Markup("[default_api.one", "tides = [default_api.one", ("surrounding-code",)),
+        "thinking that is not closed": Markup("\n```\n```tool", "\n```tool", ("unclosed-thinking",)),
+        "prose between blocks": Markup(
+            "), default_api.two", ")]\n```\nThen:\n```tool_code\n[default_api.two", text="Then:"
+        ),
+    },
     "harmony": {
         "nothing": Markup("", ""),
         "the end of a message for the call's": Markup(_HARMONY_NEXT, "<|end|>" + _HARMONY_TWO, ("wrong-call-end",)),

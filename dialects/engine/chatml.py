@@ -18,7 +18,16 @@ from dialects.engine.rendering import compact_json, tagged_results
 from dialects.engine.turns import Turns, of_each_role
 from dialects.messages import ToolCall, ToolResult
 
-__all__ = ["ChatmlJsonDialect", "ChatmlJsonScanner", "ChatmlTurns", "chatml_transcript", "chatml_turn"]
+__all__ = [
+    "TEXT_END",
+    "TURN_BEGIN",
+    "TURN_END",
+    "ChatmlJsonDialect",
+    "ChatmlJsonScanner",
+    "ChatmlTurns",
+    "chatml_transcript",
+    "chatml_turn",
+]
 
 TURN_BEGIN, TURN_END, TEXT_END = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 
@@ -44,7 +53,7 @@ class ChatmlTurns:
     """What a `PlainTagScanner` needs to know of the turns."""
 
     special_tokens: ClassVar[tuple[str, ...]] = (TURN_BEGIN, TURN_END, TEXT_END)
-    turn_opener = f"{TURN_BEGIN}assistant"
+    turn_opener: ClassVar[str | tuple[str, ...]] = f"{TURN_BEGIN}assistant"
     turn_openers: ClassVar[tuple[str, ...]] = (TURN_BEGIN,)
     turn_header_pattern = regex.compile(r"<\|im_start\|>(?P<role>\w{1,32})\r?\n")
     cut_turn_header = re.compile(r"<\|im_start\|>" + begun(["system", "user", "assistant", "tool"]) + r"\r?\Z")

@@ -23,7 +23,7 @@ from dialects.engine.rendering import compact_json
 from dialects.engine.repair import MAX_DEPTH, NUMBER, dump, repair, too_many_digits
 from dialects.engine.schema import ANY, Kind, kinds_of
 
-__all__ = ["Coerced", "Opening", "coerce", "is_text_only", "plain_text", "write_value"]
+__all__ = ["Coerced", "Opening", "coerce", "coerce_python", "is_text_only", "plain_text", "write_value"]
 
 Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
 
@@ -58,6 +58,13 @@ class Coerced(NamedTuple):
 def is_text_only(schema: object, root: object) -> bool:
     """Whether a schema allows only strings. `root` is the schema that its local references point into."""
     return kinds_of(schema, root) == {"string"}
+
+
+def coerce_python(text: str, schema: object, root: object) -> Coerced:
+    """The same as `coerce` where `True`, `False` and `None` are the dialect's own, and so no tolerance."""
+    known = _PYTHON.get(text.strip(_SPACE))
+    kinds = kinds_of(schema, root)
+    return Coerced(*known[:2]) if known and kinds != ANY and known[2] in kinds else coerce(text, schema, root)
 
 
 def coerce(text: str, schema: object, root: object) -> Coerced:

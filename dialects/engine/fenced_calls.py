@@ -18,6 +18,7 @@ from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import BLOCK_CHARS
 from dialects.engine.python_blocks import PythonBlockScanner, statement, swallowed_call
 from dialects.engine.python_calls import StringEnd
+from dialects.engine.python_literals import NAME
 from dialects.engine.scanner import State
 
 __all__ = ["FENCE", "LONGEST_FENCE", "FencedCallScanner"]
@@ -26,8 +27,10 @@ FENCE = "```"
 LONGEST_FENCE = 6
 """The longest fence, in backticks, that may be markup."""
 
+_TOO_LONG = "`" * (LONGEST_FENCE + 1)
 _LINE_END = r"[ \t]{0,16}+\r?\n"
 _COMMENTS = r"\s{0,64}+(?:(?:#|(?:import|from)\s)[^\n]{0,256}+\n\s{0,64}+){0,4}+"
+_VARIABLE = rf"{NAME}[ \t]{{0,16}}+=[ \t]{{0,16}}+"
 _IN_STRING = r"\r?\n[ \t]{0,8}+`{3,64}+"
 _line_end = regex.compile(_LINE_END)
 _line_end_or_cut = regex.compile(rf"{_LINE_END}|[ \t\r]{{0,16}}+\Z")
@@ -55,11 +58,13 @@ class FencedCallScanner(PythonBlockScanner):
         lengths = range(3, LONGEST_FENCE + 1)
         begun = statement(cls.namespace)
         cls.call_begin = FENCE + cls.call_info
-        cls.call_start = regex.compile(rf"{_LINE_END}{_COMMENTS}(?:`{{3}}|\[\s{{0,64}}+\]|\[?{_COMMENTS}{begun})")
+        cls.call_begins = (cls.call_begin,)
+        first = rf"(?:(?:{_VARIABLE})?\[)?{_COMMENTS}{begun}"
+        cls.call_start = regex.compile(rf"{_LINE_END}{_COMMENTS}(?:`{{3}}|\[\s{{0,64}}+\]|{first})")
         cls.statement = regex.compile(begun)
         cls.thinking_tags = tuple("`" * length + cls.thinking_info for length in lengths)
         fences = ("`" * length + info for length in lengths for info in infos)
-        cls.text_markers = MarkerSet([*fences, *cls.special_tokens])
+        cls.text_markers = MarkerSet([*fences, _TOO_LONG, *cls.special_tokens])
         cls.thinking_markers = MarkerSet([FENCE, *cls.special_tokens])
         cls.another_fence = regex.compile(rf"(?:{'|'.join(infos)}){_LINE_END}")
         cls.near_end = re.compile(rf"(?P<fence>\n[ \t]*`{{3,}})|{'|'.join(map(re.escape, cls.special_tokens))}")
@@ -89,10 +94,12 @@ class FencedCallScanner(PythonBlockScanner):
             self.pass_markup(marker)
             return self.outside
         info = marker.lstrip("`")
+        if not info:
+            run = self._ticks_here()
+            return None if run is None else self._mention(run)
         self._ticks = len(marker) - len(info)
         if self._ticks > 3 and not self.markdown.blank:
-            self._mention("`" * (self._ticks - 3))
-            marker, self._ticks = FENCE + info, 3
+            return self._mention("`" * (self._ticks - 3))
         if info == self.call_info:
             return self._call_fence(marker)
         is_used = (self.markdown.blank or self._after_markup) and (self.called or info != self.result_info)

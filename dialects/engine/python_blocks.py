@@ -25,6 +25,7 @@ __all__ = ["PythonBlockScanner", "statement", "swallowed_call"]
 _CLOSER = {"[": "]", "(": ")"}
 _skip_line = skipping(r"[^\n`<]*+")
 _skip_item = skipping(r"[^\n`<,]*+")
+_assigned_list = regex.compile(rf"{NAME}\s{{0,16}}+=\s{{0,16}}+(?=\[)")
 _TOOL = r"\w[\w.:/$-]{0,255}+"
 
 
@@ -128,6 +129,11 @@ class PythonBlockScanner(PlainTagScanner):
             return None
         if begun is not None and self._is_call(begun):
             return self._begin_statement(begun, could_end=could_end)
+        assigned = _assigned_list.match(tape.text, tape.i, partial=not self.final) if self._is_line_start else None
+        if assigned is not None and assigned.partial:
+            return None
+        if assigned is not None and not self._is_broken:
+            return self._assignment(assigned.end() - tape.i)
         if char in "[(" and not self._is_broken:
             self._open_brackets += _CLOSER[char]
             tape.i += 1
@@ -211,6 +217,14 @@ class PythonBlockScanner(PlainTagScanner):
         self.reader = PythonCallReader(tape, self.string_end, call_id=self.open_call.id, name=name, schema=schema)
         self._is_line_start = self._is_separated = False
         return self.args
+
+    def _assignment(self, length: int) -> State:
+        """A list of calls is assigned to a variable."""
+        self.tape.i += length
+        self._code = True
+        if self._arguments is not None:
+            self.note("surrounding-code")
+        return self.block
 
     def _bracket(self, char: str) -> State:
         """A closing bracket around calls."""

@@ -59,7 +59,7 @@ _argument = regex.compile(
 
 _SPACE = r"(?:\s|\\\r?\n){0,256}+"
 _VALUE = r"(?:[rRbBuUfF]{0,2}[\"']|[\d\[({+.-]|(?:True|False|None|true|false|null)(?=\W))"
-_END_OF_CALL = r"\)(?:[ \t]{0,64}+[\r\n,;\])#`<]|\.[A-Za-z_])"
+_END_OF_CALL = r"\)(?:[ \t]{0,64}+[\r\n,;\])#`<]|\.[A-Za-z_])|[\])}]{1,3}\s{0,16}+`{3}"
 _END_OF_INNER = rf"{_SPACE}(?:[,)\]}}:\#]|`{{3}})"
 
 

@@ -99,8 +99,9 @@ class Scanner(ABC):
     _quick: "Quick | None"
     """The short way of another state: the events of a chunk, or None, with nothing done, if it does not apply."""
 
-    turn_opener: ClassVar[str] = ""
-    """What stands before an assistant's body in a prompt; the generation prompt is read from there on."""
+    turn_opener: ClassVar[str | tuple[str, ...]] = ""
+    """What stands before an assistant's body in a prompt, in one way or several; the generation prompt is read from
+    there on."""
 
     def __init__(
         self,
@@ -219,7 +220,8 @@ class Scanner(ABC):
     def _read_generation_prompt(self) -> None:
         """The prompt's last turn sets the state; nothing of it comes out."""
         prompt = self.generation_prompt
-        turn = prompt.rfind(self.turn_opener) if self.turn_opener else -1
+        openers = (self.turn_opener,) if isinstance(self.turn_opener, str) else self.turn_opener
+        turn = max(prompt.rfind(opener) if opener else -1 for opener in openers)
         self.tape.feed(prompt[max(turn, 0) :])
         self._run()
         if self.stopped:
@@ -258,6 +260,10 @@ class Scanner(ABC):
     @abstractmethod
     def outside(self) -> "State | None":
         """The state in which text stands."""
+
+    def after_call(self) -> State:
+        """The state behind a call."""
+        return self.outside
 
     def _find_short_ways(self) -> None:
         """Prepare the short ways for the chunks that will probably follow."""

@@ -6,6 +6,7 @@ Bodies are left as they are: an assistant's is for the dialect's scanner, the ot
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from typing import Any
 
 import msgspec
 import regex
@@ -23,12 +24,14 @@ def of_each_role(pattern: str, **words: str) -> dict[str, str]:
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """One turn, or one result of a turn of results: its role, its body, and the author and the call that it names."""
+    """One turn, or one result of a turn of results: its role, its body, the author and the call that it names, and
+    whether it says that it is an error."""
 
     role: str
     body: str
     name: str | None = None
     call_id: str | None = None
+    is_error: bool = False
 
 
 class Turns(msgspec.Struct, frozen=True):
@@ -38,9 +41,10 @@ class Turns(msgspec.Struct, frozen=True):
       where a pattern has them, are the author and the call that is answered. A header that matches no characters is
       only a place: where the same role is speaking already, no new turn begins there.
     end: what may stand behind a body and is no part of it.
-    result: in a turn of results, one of them, with the group `text`, and `name` and `id` if they are there; without
-      it the body is the result.
+    result: in a turn of results, one of them, with the group `text`, and `name`, `id` and `error` if they are there;
+      without it the body is the result.
     start: what may stand before the whole transcript.
+    begins_with_text: whether the system's text has no header, so that a transcript may begin with it.
     result_text: makes the result's text out of what `text` matched, where they are not the same.
     """
 
@@ -48,6 +52,7 @@ class Turns(msgspec.Struct, frozen=True):
     end: str = r"\Z"
     result: str | None = None
     start: str = ""
+    begins_with_text: bool = False
     result_text: Callable[[str], str] = str
 
     def read(self, text: str) -> Iterator[Turn]:
@@ -62,9 +67,13 @@ class Turns(msgspec.Struct, frozen=True):
             yield from self._turn(header, body)
 
     def begin(self, text: str) -> bool:
-        """Whether a text begins with a turn's header, so that it is no assistant's body but a transcript."""
-        start = regex.match(rf"(?:{self.start})\s*", text)
-        header = _alternatives(self).match(text, start.end() if start else 0)
+        """Whether a text begins as a transcript does, so that it is no assistant's body."""
+        start = regex.match(rf"(?:{self.start})\s*", text) if self.start else None
+        if start is not None and start.end():
+            return True
+        if self.begins_with_text and any(self._role(header) == "user" for header in self._headers_in(text)):
+            return True
+        header = _alternatives(self).match(text)
         return header is not None and header.end() > header.start()
 
     def _headers_in(self, text: str) -> "Iterator[regex.Match[str]]":
@@ -81,11 +90,11 @@ class Turns(msgspec.Struct, frozen=True):
     def _turn(self, header: "regex.Match[str]", body: str) -> Iterator[Turn]:
         role = self._role(header)
         if role != "tool" or self.result is None:
-            yield Turn(role, self._without_end(body), *_named(header))
+            yield Turn(role, self._without_end(body), **_named(header))
             return
         behind = 0
         for result in regex.finditer(self.result, body, regex.DOTALL):
-            yield Turn("tool", self.result_text(result["text"]), *_named(result))
+            yield Turn("tool", self.result_text(result["text"]), **_named(result))
             behind = result.end()
         rest = self._without_end(body[behind:])
         if rest.strip() and behind:
@@ -104,6 +113,10 @@ def _alternatives(turns: Turns) -> "regex.Pattern[str]":
     return _patterns(tuple(turns.headers.items()))
 
 
-def _named(match: "regex.Match[str]") -> tuple[str | None, str | None]:
+def _named(match: "regex.Match[str]") -> dict[str, Any]:
     groups = match.groupdict()
-    return groups.get("name") or None, groups.get("id") or None
+    return {
+        "name": groups.get("name") or None,
+        "call_id": groups.get("id") or None,
+        "is_error": bool(groups.get("error")),
+    }
