@@ -54,9 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--dialect", default="kimi", choices=dialect_names(), help="which one (default: kimi)")
     parser.add_argument("--quick", action="store_true", help="short streams, fewer runs")
     options = parser.parse_args(argv)
-    runs = 3 if options.quick else 7
-    healers(options.dialect, size=20_000 if options.quick else 200_000, runs=runs)
-    asyncio.run(proxies(chunks=500 if options.quick else 5000, runs=runs))
+    runs = 3 if options.quick else 5
+    healers(options.dialect, size=10_000 if options.quick else 60_000, runs=runs)
+    asyncio.run(proxies(chunks=300 if options.quick else 2000, runs=runs))
     return 0
 
 

@@ -193,8 +193,8 @@ def _heal(options: argparse.Namespace) -> int:
     held = 0
     with _input(options.file) as source:
         while data := read_some(source):
-            for line in data.splitlines(keepends=True):
-                _write_bytes(stream.feed(line))
+            for piece in data.splitlines(keepends=True):
+                _write_bytes(stream.feed(piece))
                 held = max(held, stream.held_chars)
     _write_bytes(stream.finish())
     _never_refuse_a_character(sys.stderr)

@@ -126,7 +126,7 @@ class Proxy:
         self._pool = transport._pool
         self.port = server.servers[0].sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self.client = httpx.AsyncClient(base_url=self.url, timeout=PATIENCE, trust_env=False)
+        self.client = httpx.AsyncClient(base_url=self.url, timeout=PATIENCE, trust_env=False, verify=False)
 
     async def complete(self, **request: Any) -> httpx.Response:
         """The answer to a request for a chat completion, read to its end."""
@@ -158,7 +158,9 @@ async def serve(
     upstream: Upstream, options: HealingOptions | None = None, path: str = "", **settings: Any
 ) -> AsyncIterator[Proxy]:
     """The proxy in front of an upstream, or of a path of it. In the end nothing may be left of what went through it."""
-    transport = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_connections=None, max_keepalive_connections=0))
+    transport = httpx.AsyncHTTPTransport(
+        verify=False, limits=httpx.Limits(max_connections=None, max_keepalive_connections=0)
+    )
     wanted = ProxySettings(upstream=upstream.url + path, options=options or HealingOptions(), **settings)
     app = create_app(wanted, transport=transport)
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none")

@@ -181,6 +181,21 @@ def test_answers_that_are_not_healed_pass_with_their_headers(status: str, header
         assert response.headers[name] == value
 
 
+@pytest.mark.parametrize(
+    ("method", "status"), [("HEAD", "200 OK"), ("GET", "204 No Content"), ("GET", "304 Not Modified")]
+)
+def test_answers_without_a_body_pass(method: str, status: str) -> None:
+    async def test() -> None:
+        head = f"HTTP/1.1 {status}\r\nconnection: close\r\netag: x\r\n".encode()
+        head += b"content-length: 70\r\n\r\n" if method == "HEAD" else b"\r\n"
+        async with Upstream(head) as upstream, serve(upstream) as proxy:
+            response = await proxy.client.request(method, "/v1/models")
+            assert (response.status_code, response.content, response.headers["etag"]) == (int(status[:3]), b"", "x")
+            assert response.headers.get("content-length") == ("70" if method == "HEAD" else None)
+
+    run(test)
+
+
 def test_headers_of_one_connection_do_not_pass_and_the_key_goes_to_the_upstream() -> None:
     async def test() -> None:
         hop = "keep-alive: timeout=5\r\nproxy-authenticate: x\r\nx-mine: 1\r\nx-other: 2\r\n"

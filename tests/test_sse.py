@@ -257,6 +257,43 @@ def test_half_characters_and_large_numbers_arrive_as_they_were() -> None:
     assert any(each["choices"][0]["delta"].get("content") == "\ud83d" for each in out)
 
 
+_KEYS = [
+    "index",
+    "delta",
+    "content",
+    "role",
+    "tool_calls",
+    "function",
+    "name",
+    "arguments",
+    "id",
+    "type",
+    "custom",
+    "input",
+    "finish_reason",
+    "logprobs",
+    "token",
+    "usage",
+    "choices",
+    "error",
+    "reasoning",
+    "message",
+    "object",
+]
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | st.sampled_from(["", "0", "stop", LEAK, "\ud83d"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_KEYS), inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@given(st.lists(_JSON | st.builds(lambda delta: {"choices": [{"index": 0, "delta": delta}]}, _JSON), max_size=4))
+def test_whatever_json_an_upstream_sends_there_is_an_answer(values: list[Any]) -> None:
+    events = read(heal(b"".join(b"data: " + json.dumps(value).encode() + b"\n\n" for value in values)))
+    assert [each.data for each in events].count("[DONE]") == 1
+    assert all(isinstance(json.loads(each.data), dict) for each in events[:-1])
+
+
 def test_a_model_that_answers_itself_is_cut_off_when_all_choices_do() -> None:
     one = LEAK + "<|im_system|>tool<|im_middle|>## Return of functions.get_tide:0\nhigh<|im_end|>"
     healer = EventStreamHealer(ChatCompletionHealer(), choices=2)

@@ -108,8 +108,8 @@ class Forwarder:
 
     async def _answer(self, client: Client, report: Report, beside: TaskGroup) -> None:
         settings = self._settings
-        url = target(settings.upstream, client.raw_path, client.query)
-        if url is None:
+        asked = target(settings.upstream, client.raw_path, client.query)
+        if asked is None:
             report.kind = report.outcome = "refused"
             return await _refuse(client, 400, "The path must not have dot segments.", "invalid_path")
         headers = request_headers(client.headers)
@@ -131,10 +131,10 @@ class Forwarder:
             headers.append((b"accept-encoding", b"identity"))
         request = httpx.Request(
             client.method,
-            url,
+            settings.upstream,
             headers=headers,
             content=content or None,
-            extensions={"timeout": self._timeouts, "target": _raw_target(url)},
+            extensions={"timeout": self._timeouts, "target": asked},
         )
         try:
             response = await self._transport.handle_async_request(request)
@@ -330,11 +330,6 @@ async def _refuse(client: Client, status: int, message: str, code: str) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await client.start(status, headers)
     await client.end(body)
-
-
-def _raw_target(url: str) -> bytes:
-    """What stands in the request line: the path and the query as the client wrote them."""
-    return b"/" + url.split("/", 3)[3].encode("latin-1") if url.count("/") > 2 else b"/"
 
 
 @asynccontextmanager

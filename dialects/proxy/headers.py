@@ -47,16 +47,15 @@ def healed_headers(headers: Iterable[Header], **added: str) -> list[Header]:
     return passed + [(name, value) for name, value in wanted if name not in present]
 
 
-def target(upstream: str, raw_path: bytes, query: bytes) -> str | None:
-    """The upstream's URL for a request's path and query; None for a path with dot segments, which could lead out of
-    the upstream's."""
-    path = raw_path.decode("latin-1")
-    base = upstream.rstrip("/")
-    if any(segment.lower().replace("%2e", ".") in (".", "..") for segment in path.split("/")):
+def target(upstream: str, path: bytes, query: bytes) -> bytes | None:
+    """What is asked of the upstream for a request's path and query, as the client wrote them; None for a path with dot
+    segments, which could lead out of the upstream's."""
+    base = urlsplit(upstream).path.rstrip("/").encode()
+    if any(segment.lower().replace(b"%2e", b".") in (b".", b"..") for segment in path.split(b"/")):
         return None
-    if urlsplit(base).path.endswith("/v1") and (path == "/v1" or path.startswith("/v1/")):
-        path = path.removeprefix("/v1")
-    return f"{base}{path}?{query.decode('latin-1')}" if query else f"{base}{path}"
+    if base.endswith(b"/v1") and (path == b"/v1" or path.startswith(b"/v1/")):
+        path = path.removeprefix(b"/v1")
+    return base + path + (b"?" + query if query else b"")
 
 
 def _end_to_end(headers: Iterable[Header]) -> list[Header]:
