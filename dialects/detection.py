@@ -9,7 +9,6 @@ from dialects.factory import all_dialects
 __all__ = ["Match", "dialect_for_model"]
 
 _NOT_READ_YET = {
-    "DeepSeek": r"deepseek",
     "Qwen's XML form": r"qwen[-_ ]?3[-_ ]?coder|qwen[-_ ]?3\.[5-9]",
     "MiniMax": r"minimax",
     "Gemma": r"gemma",

@@ -11,6 +11,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from dialects.deepseek import DEEPSEEK
 from dialects.engine.dialect import Dialect
 from dialects.engine.scanner import MAX_CALL_CHARS, MAX_HELD_CHARS, Scanner, UnknownTools
 from dialects.glm import GLM
@@ -29,7 +30,7 @@ __all__ = [
     "get_dialect",
 ]
 
-_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY)}
+_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY, DEEPSEEK)}
 _GROUP = "dialects"
 _log = logging.getLogger("dialects")
 

@@ -204,8 +204,7 @@ class Scanner(ABC):
     def _read_generation_prompt(self) -> None:
         """The prompt's last turn sets the state; nothing of it comes out."""
         prompt = self.generation_prompt
-        turn = prompt.rfind(self.turn_opener) if self.turn_opener else -1
-        self.tape.feed(prompt[max(turn, 0) :])
+        self.tape.feed(prompt[max(self.turn_start(prompt), 0) :])
         self._run()
         if self.stopped:
             self.stopped = False
@@ -219,6 +218,10 @@ class Scanner(ABC):
         else:
             opened = self.call.id
             self.events = [e for e in self.events if isinstance(e, ToolStart | ToolArgDelta) and e.id == opened]
+
+    def turn_start(self, prompt: str) -> int:
+        """Where the prompt's last turn begins, if that is the model's; else negative."""
+        return prompt.rfind(self.turn_opener) if self.turn_opener else -1
 
     def _run(self) -> None:
         tape, ending = self.tape, self.final

@@ -1,0 +1,289 @@
+"""DeepSeek: the dialect of DeepSeek V3, R1, V3.1, V3.2, V4 and V4.1.
+
+A prompt begins with `<｜begin▁of▁sentence｜>` and the system's text. A turn is `<｜User｜>` or `<｜Assistant｜>` and a
+body, the assistant's ended by `<｜end▁of▁sentence｜>`. Thinking comes first, in `<think>` and `</think>`; the prompt
+may have opened it, or closed it unopened. Of calls there are four forms, all read by one scanner:
+
+    <｜tool▁calls▁begin｜> ( <｜tool▁call▁begin｜> CALL <｜tool▁call▁end｜> )+ <｜tool▁calls▁end｜>
+        CALL = `function` <｜tool▁sep｜> NAME newline, a code fence around ARGUMENTS                      (V3, R1)
+             | NAME <｜tool▁sep｜> ARGUMENTS                                                                (V3.1)
+    <｜DSML｜function_calls> INVOKES </｜DSML｜function_calls>                                             (V3.2)
+        the same with `tool_calls` for the outer tag (V4), or ` calls` and a space before every tag's name (V4.1)
+
+ARGUMENTS are one JSON object, INVOKES the tags of `engine/invoke_tags.py`, in which `string="true"` says that a value
+is text and `string="false"` that it is JSON. A call has no id. The bars may be `|`, the blocks `_`, and those of `DSML`
+doubled. Results stand in `<｜tool▁output▁begin｜>` and `<｜tool▁output▁end｜>` (V3), in `<function_results>` (V3.2), or
+in `<tool_result>` in a user's turn (V4). The renderer writes the form of V3.1.
+
+None of the markers is special to the tokenizer, but nobody writes them by chance, so one in text always counts.
+
+Source: DeepSeek's chat templates of V3, R1 and V3.1, and its encoders of V3.2, V4 and V4.1.
+"""
+
+from collections.abc import Sequence
+
+import regex
+
+from dialects.engine.argument_scanner import ArgumentScanner
+from dialects.engine.arguments import StringEnds
+from dialects.engine.dialect import Dialect, Tools
+from dialects.engine.fenced_arguments import FENCE, FencedArguments
+from dialects.engine.markers import MarkerSet
+from dialects.engine.rendering import compact_json
+from dialects.engine.scanner import State
+from dialects.messages import Message, ToolCall, ToolResult
+
+__all__ = ["DEEPSEEK", "DeepSeek", "DeepSeekScanner"]
+
+TEXT_BEGIN, TEXT_END = "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
+SYSTEM, USER, ASSISTANT = "<｜System｜>", "<｜User｜>", "<｜Assistant｜>"
+SECTION_BEGIN, SECTION_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
+CALL_BEGIN, SEPARATOR, CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
+RESULTS_BEGIN, RESULTS_END = "<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"
+RESULT_BEGIN, RESULT_END = "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"
+THINK_BEGIN, THINK_END = "<think>", "</think>"
+RESULT_TAGS = ("<function_results>", "<tool_result>")
+RESULT_TAG_ENDS = ("</function_results>", "</tool_result>")
+TURN_TOKENS = (TEXT_BEGIN, TEXT_END, SYSTEM, USER, ASSISTANT)
+CALL_TOKENS = (SECTION_BEGIN, SECTION_END, CALL_BEGIN, CALL_END)
+RESULT_TOKENS = (RESULTS_BEGIN, RESULTS_END, RESULT_BEGIN, RESULT_END)
+OTHER_TOKENS = (
+    "<｜fim▁begin｜>",
+    "<｜fim▁hole｜>",
+    "<｜fim▁end｜>",
+    "<｜search▁begin｜>",
+    "<｜search▁end｜>",
+    "<|EOT|>",
+)
+
+
+def spellings(*tokens: str) -> dict[str, str]:
+    """Every way to write these tokens, and the token that each is."""
+    return {token.replace("｜", bar).replace("▁", block): token for token in tokens for bar in "｜|" for block in "▁_"}
+
+
+CALL_SPELLINGS, TURN_SPELLINGS = spellings(*CALL_TOKENS), spellings(*TURN_TOKENS)
+RESULT_SPELLINGS, SEPARATORS = spellings(*RESULT_TOKENS), spellings(SEPARATOR)
+TOKENS = {**CALL_SPELLINGS, **TURN_SPELLINGS, **RESULT_SPELLINGS, **SEPARATORS, **spellings(*OTHER_TOKENS)}
+DSML = "｜DSML｜"
+DSML_BEGINS = tuple(slash + bars for slash in ("<", "</") for bars in (DSML, "|DSML|", "｜｜DSML｜｜", "||DSML||"))
+TAG_BEGINS = tuple(layout + begin for layout in ("", "\n", "\n\n") for begin in DSML_BEGINS)
+"""With the newlines that the template writes before the calls."""
+ANY_TOKEN = "<｜"
+CONTROL_TOKENS = (*TURN_TOKENS, *spellings(SECTION_BEGIN, SECTION_END), CALL_BEGIN, CALL_END, SEPARATOR, *RESULT_TOKENS,
+                  *OTHER_TOKENS, *DSML_BEGINS, DSML, THINK_BEGIN, THINK_END)  # fmt: skip
+
+HEADER_ENDS = MarkerSet([*SEPARATORS, "{", FENCE, *CALL_SPELLINGS, *TURN_SPELLINGS])
+STOPS = {SYSTEM: "fabricated-turn", RESULTS_BEGIN: "fabricated-result", RESULT_BEGIN: "fabricated-result"}
+RESULT_AHEAD = regex.compile(r"\s{0,16}+<tool_result>")
+OTHER_TOKEN = regex.compile(r"<｜[^<>｜\n]{1,64}+｜>")
+TYPE = "function"
+NAME = regex.compile(rf"(?:{TYPE}\s+)?(\S{{1,256}})")
+TYPED_NAME = regex.compile(r"\s{0,16}+(?P<name>[^\s{}\[\]\"`<]{1,256}+)(?=[ \t]{0,16}+(?:\r?\n|```|[{<]))")
+FENCE_BEGIN = regex.compile(rf"\s{{0,16}}+{FENCE}[a-zA-Z]{{0,16}}+(?=[^a-zA-Z])")
+PROMPT_ENDS = (*spellings(ASSISTANT, RESULT_END, RESULTS_END), *RESULT_TAG_ENDS)
+"""What an assistant's body follows."""
+
+
+class DeepSeekScanner(ArgumentScanner):
+    """Reads DeepSeek; see the grammar above.
+
+    `outside` (text) -> `section` -> `header` (up to the separator) -> `typed_name` (V3) -> `fence` -> `args` ->
+    `section` -> ... -> `outside`, and `thinking` beside them.
+    """
+
+    text_markers = MarkerSet(
+        [*TOKENS, *TAG_BEGINS, DSML, ANY_TOKEN, *RESULT_TAGS, *RESULT_TAG_ENDS, THINK_BEGIN, THINK_END]
+    )
+    thinking_tags = (THINK_BEGIN, THINK_END)
+    call_ends = tuple(spellings(CALL_END))
+    closed_by = "}`"
+    argument_ends = MarkerSet([*CALL_SPELLINGS, *TURN_SPELLINGS, *RESULT_SPELLINGS])
+    broken_ends = MarkerSet(CALL_SPELLINGS)
+    string_ends = StringEnds(
+        r"<[｜|]tool[▁_]calls?[▁_]end[｜|]>\s{0,64}<[｜|](?:tool[▁_](?:calls?|outputs?)[▁_](?:begin|end)|end[▁_]of[▁_]sentence|User|Assistant)[｜|]>"
+        r"|<[｜|]tool[▁_]call[▁_]begin[｜|]>\s{0,64}[^\s<>]{1,256}\s{0,64}<[｜|]tool[▁_]sep[｜|]>",
+        markers=spellings(CALL_BEGIN, CALL_END, SECTION_END),
+        closers=tuple(spellings(CALL_END, SECTION_END)),
+    )
+
+    def _reset(self) -> None:
+        self.in_section = self.has_called = False
+        self.section_repairs: tuple[str, ...] = ()
+        self.header_start = 0
+        self.is_fenced = False
+        """Whether the form of the open call wants a fence around its arguments."""
+        super()._reset()
+
+    def turn_start(self, prompt: str) -> int:
+        return max(map(prompt.rfind, PROMPT_ENDS))
+
+    def outside(self) -> State | None:
+        return self.after(self.read_text(self.text_markers))
+
+    def thinking(self) -> State | None:
+        return self.after(self.read_text(self.text_markers))
+
+    def section(self) -> State | None:
+        self.skip_layout(self.text_markers)
+        return self.after(self.read_text(self.text_markers))
+
+    def home(self) -> State:
+        """The state that goes on where no call is open."""
+        if self.thinking_open:
+            return self.thinking
+        return self.section if self.in_section else self.outside
+
+    def after(self, marker: str | None) -> State | None:
+        """Pass the marker at the cursor; the state that it leads to."""
+        if marker is None:
+            return None
+        token = TOKENS.get(marker, marker)
+        if token in STOPS or (token in RESULT_TAGS and self.has_called):
+            self.stop(STOPS.get(token, "fabricated-result"))
+            return self.outside
+        if token == USER:
+            return self.user_turn(marker)
+        if token == ANY_TOKEN:
+            return self.other_token()
+        if token == CALL_BEGIN:
+            return self.call_begin(marker)
+        if token == SECTION_BEGIN:
+            self.begin_section()
+        elif token in (SECTION_END, TEXT_END, ASSISTANT):
+            self.in_section = False
+        if token in (THINK_END, ASSISTANT):
+            self.end_thinking()
+        self.pass_markup(marker)
+        if token == THINK_BEGIN:
+            self.begin_thinking()
+        return self.home()
+
+    def user_turn(self, marker: str) -> State | None:
+        """A turn that is not the model's to write. In V4 a user's turn holds the results."""
+        tape = self.tape
+        result = RESULT_AHEAD.match(tape.text, tape.i + len(marker), partial=not self.final)
+        if result is not None and result.partial:
+            return None
+        self.stop("fabricated-turn" if result is None else "fabricated-result")
+        return self.outside
+
+    def other_token(self) -> State | None:
+        """One of the many tokens that have nothing to do with calls, or the beginning of none."""
+        tape = self.tape
+        token = OTHER_TOKEN.match(tape.text, tape.i, partial=not self.final)
+        if token is None:
+            tape.i += len(ANY_TOKEN)
+            self.say(ANY_TOKEN)
+            return self.home()
+        if token.partial:
+            return None
+        self.pass_markup(token.group())
+        return self.home()
+
+    # Calls.
+
+    def begin_section(self) -> None:
+        """A section of calls begins."""
+        self.in_section = True
+        self.section_repairs = ("unclosed-thinking",) if self.thinking_open else ()
+        self.end_thinking()
+
+    def call_begin(self, marker: str) -> State:
+        self.begin_call(*self.section_repairs, *(() if self.in_section else ("missing-section",)))
+        self.section_repairs = ()
+        self.tape.i += len(marker)
+        self.header_start = self.tape.pos
+        return self.header
+
+    def after_call(self) -> State:
+        self.has_called = True
+        return self.section
+
+    def header(self) -> State | None:
+        tape = self.tape
+        tape.i, marker = HEADER_ENDS.find(tape.text, tape.i, final=self.final)
+        if marker is None:
+            if self.final:
+                self.drop_call("unfinished")
+                return self.home()
+            return None
+        header, token = tape.slice(self.header_start, tape.pos).strip(), TOKENS.get(marker, marker)
+        self.is_fenced = token == FENCE
+        if token == SEPARATOR:
+            tape.i += len(marker)
+            if header in ("", TYPE):
+                return self.typed_name
+        elif token in ("{", FENCE):
+            self.open_call.repairs.append("missing-arguments-begin")
+        elif token != CALL_END or header not in (self.tools or ()):
+            tape.i += len(marker) if token == CALL_END else 0
+            self.drop_call("malformed")
+            return self.after_call()
+        if name := NAME.fullmatch(header):
+            self.name_call(name[1])
+        return self.fence
+
+    def typed_name(self) -> State | None:
+        """The name that follows a type."""
+        tape = self.tape
+        found = TYPED_NAME.match(tape.text, tape.i, partial=not self.final)
+        if found is not None and found.partial:
+            return None
+        if found is not None:
+            tape.i = found.end()
+            self.is_fenced = True
+            self.name_call(found["name"])
+        elif tape.slice(self.header_start, tape.pos).lstrip().startswith(TYPE) and tape.text.startswith("{", tape.i):
+            self.name_call(TYPE)
+        return self.fence
+
+    def fence(self) -> State | None:
+        """What stands before the arguments."""
+        tape = self.tape
+        found = FENCE_BEGIN.match(tape.text, tape.i, partial=not self.final)
+        if found is not None and found.partial:
+            return None
+        tape.i = found.end() if found is not None else tape.i
+        self.begin_arguments()
+        if found is not None:
+            self.reader = FencedArguments(self.reader)
+        if self.is_fenced != (found is not None):
+            self.open_call.repairs.append("missing-code-fence" if self.is_fenced else "code-fence")
+        return self.args
+
+
+class DeepSeek(Dialect):
+    """The DeepSeek family's dialect, written in the form of V3.1."""
+
+    name = "deepseek"
+    title = "DeepSeek V3, R1 and V3.1 to V4.1"
+    models = r"deepseek(?:.*[^a-z0-9])?(?:v[34]|r1)(?!\d)"
+    rank = -1
+    control_tokens = CONTROL_TOKENS
+    scanner = DeepSeekScanner
+    generation_prompt = ASSISTANT
+
+    def call_text(self, call: ToolCall, tools: Tools) -> str:
+        return f"{CALL_BEGIN}{call.name}{SEPARATOR}{compact_json(call.arguments)}{CALL_END}"
+
+    def calls_text(self, calls: Sequence[ToolCall], tools: Tools) -> str:
+        return SECTION_BEGIN + "".join(self.call_text(call, tools) for call in calls) + SECTION_END
+
+    def results_text(self, results: Sequence[ToolResult]) -> str:
+        return "\n".join(f"{RESULT_BEGIN}{result.content}{RESULT_END}" for result in results)
+
+    def turn_text(self, role: str, name: str | None, body: str) -> str:
+        match role:
+            case "assistant":
+                return f"{ASSISTANT}{body}{TEXT_END}"
+            case "user":
+                return f"{USER}{body}"
+            case _:
+                return body
+
+    def transcript_text(self, messages: Sequence[Message], tools: Tools) -> str:
+        return TEXT_BEGIN + super().transcript_text(messages, tools)
+
+
+DEEPSEEK = DeepSeek()
