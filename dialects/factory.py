@@ -11,6 +11,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from dialects.anthropic import ANTHROPIC
 from dialects.deepseek import DEEPSEEK
 from dialects.engine.dialect import Dialect
 from dialects.engine.scanner import MAX_CALL_CHARS, MAX_HELD_CHARS, Scanner, UnknownTools
@@ -20,6 +21,8 @@ from dialects.hermes import HERMES
 from dialects.kimi import KIMI
 from dialects.messages import Tool
 from dialects.qwen3 import QWEN3
+from dialects.qwen3_coder import QWEN3_CODER
+from dialects.xml import XML
 
 __all__ = [
     "NoScannerError",
@@ -30,7 +33,9 @@ __all__ = [
     "get_dialect",
 ]
 
-_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY, DEEPSEEK)}
+_BUILT_IN: dict[str, Dialect] = {
+    dialect.name: dialect for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY, DEEPSEEK, QWEN3_CODER, ANTHROPIC, XML)
+}
 _GROUP = "dialects"
 _log = logging.getLogger("dialects")
 

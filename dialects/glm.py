@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import regex
 
-from dialects.engine.arguments import BROKEN, GOING, skipping
+from dialects.engine.arguments import skipping
 from dialects.engine.coercion import write_value
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.markers import MarkerSet
@@ -37,9 +37,7 @@ from dialects.engine.plain_tags import (
 from dialects.engine.rendering import tagged_results
 from dialects.engine.scanner import State
 from dialects.engine.schema import property_schema
-from dialects.engine.text_arguments import TextArguments
-from dialects.engine.values import ThinkEndOutsideValues, ValueEnds, ValueReader
-from dialects.events import Event
+from dialects.engine.values import TextValueScanner, ThinkEndOutsideValues, ValueEnds
 from dialects.messages import Message, ToolCall, ToolResult
 
 __all__ = ["GLM", "Glm", "GlmScanner"]
@@ -57,14 +55,13 @@ SPECIAL_TOKENS = ("<|observation|>", TEXT_END, "[gMASK]", "<sop>")
 TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_END, *ROLE_TOKENS, TEXT_END])
 KEY_TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_BEGIN, VALUE_END])
 VALUE_TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, VALUE_BEGIN])
-ONLY_CALL_END = MarkerSet([CALL_END])
 
 _TURN_TOKEN = r"<\|(?:system|user|assistant|observation|endoftext)\|>"
 _NAME = r"\w[^\s<>{}\"'`]{0,255}"
 _NAMED = rf"\s{{0,64}}{_NAME}\s{{0,64}}(?:</?arg_key>|</arg_value>|</?tool_call>|{_TURN_TOKEN})"
 VALUE_ENDS = ValueEnds(
-    (CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_END),
-    opener=VALUE_BEGIN,
+    MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_END]),
+    openers=MarkerSet([VALUE_BEGIN, THINK_END]),
     closer=VALUE_END,
     continuation=rf"(?:\s{{0,16}}(?:{KEY_END}|{VALUE_END})){{0,3}}\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END}|</tool\w{{0,5}}>|{CALL_BEGIN}(?:{_NAMED}|\s{{0,64}}{CALL_BEGIN}))",
     opening=rf"{KEY_BEGIN}[^<\n]{{0,256}}{KEY_END}\s{{0,64}}{VALUE_BEGIN}",
@@ -85,7 +82,7 @@ def _call_start(names: frozenset[str]) -> "regex.Pattern[str]":
     return regex.compile(rf"[ \t]{{0,64}}(?:{known})[ \t]{{0,64}}\n|{_NAMED}")
 
 
-class GlmScanner(PlainTagScanner):
+class GlmScanner(TextValueScanner, PlainTagScanner):
     """Reads GLM. Text and thinking are those of `PlainTagScanner`; a call has four states.
 
     `outside` -> `pairs` (between them) -> `key` -> `value_opener` -> `value` -> `pairs` -> ... -> `outside`. The name
@@ -101,17 +98,16 @@ class GlmScanner(PlainTagScanner):
     turn_header_pattern = regex.compile(r"<\|(?P<role>system|user|assistant)\|>\s{0,16}(?=\S)")
     cut_turn_header = re.compile(r"<\|(?:system|user|assistant)\|>\s*\Z")
     roles: ClassVar[Mapping[str, str | None]] = {"assistant": None}
+    value_ends = VALUE_ENDS
+    call_ends = MarkerSet([CALL_END])
 
     def _reset(self) -> None:
         self.call_start = _call_start(frozenset(self.tools or ()))
-        self.values = ValueReader(VALUE_ENDS, max_held_chars=self.max_held_chars)
-        self.key_start = 0
         self.key_text = ""
-        self.arguments = TextArguments({}, call_id="", name="")
         super()._reset()
 
     def think_end(self) -> ThinkEnd:
-        return ThinkEndOutsideValues(VALUE_ENDS)
+        return ThinkEndOutsideValues(VALUE_ENDS, self.think_ends)
 
     def enter_call(self) -> State:
         tape = self.tape
@@ -120,10 +116,7 @@ class GlmScanner(PlainTagScanner):
         tape.i = named.end()
         if self.tools is not None and named[1] not in self.tools and (closer := call_end_at(tape.text, tape.i)):
             return self.no_call(closer.end())
-        self.name_call(named[1])
-        tool = (self.tools or {}).get(named[1])
-        self.arguments = TextArguments(tool.parameters if tool else {}, call_id=self.open_call.id, name=named[1])
-        return self.pairs
+        return self.begin_arguments(named[1])
 
     def no_call(self, end: int) -> State:
         """A word that is no tool's name, alone between the tags: in the middle of a line they were only mentioned."""
@@ -184,22 +177,7 @@ class GlmScanner(PlainTagScanner):
             self.arguments.note("missing-value-begin")
         else:
             tape.i += len(VALUE_BEGIN)
-        self.values.begin(tape, self.arguments, self.key_text, self._sink())
-        return self.value
-
-    def value(self) -> State | None:
-        status = self.values.read(self._sink(), final=self.final)
-        if self.final and (status is GOING or (status is BROKEN and self.truncated)):
-            return self.cut_off()
-        return None if status is GOING else self.pairs
-
-    def finish_call(self) -> State:
-        """The open call is over, the cursor behind it."""
-        if "surrounding-text" in self.arguments.repairs and not self.arguments.value:
-            self.drop_call("malformed")
-        else:
-            self.end_call(self.arguments.finish(self._sink()))
-        return self.after_call()
+        return self.begin_value(self.key_text)
 
     def _stream_ended(self) -> State:
         """The stream ends between two pairs, or before the first, if its closer was not begun."""
@@ -210,42 +188,6 @@ class GlmScanner(PlainTagScanner):
         self.tape.i = len(self.tape.text)
         self.arguments.note("missing-call-end")
         return self.finish_call()
-
-    def cut_off(self) -> State:
-        """The stream ended inside the call."""
-        self.tape.i = len(self.tape.text)
-        self.drop_call("unfinished")
-        return self.after_call()
-
-    def after_too_large(self) -> State:
-        return self.skip
-
-    def skip(self) -> State | None:
-        """The rest of a call that was too large."""
-        tape = self.tape
-        tape.i, marker = ONLY_CALL_END.find(tape.text, tape.i, final=self.final)
-        if marker is None:
-            return None
-        self.pass_markup(marker)
-        return self.after_call()
-
-    def _sink(self) -> list[Event] | None:
-        return self.events if self.open_call.shown else None
-
-    @property
-    def released(self) -> int:
-        if self.call is None or not self.call.shown:
-            return super().released
-        if self.state == self.value:
-            return self.values.released
-        return self.tape.pos if self.state == self.pairs else self.key_start
-
-    def _find_short_ways(self) -> None:
-        super()._find_short_ways()
-        if self.call is not None and self.call.shown and self.state == self.value and self.values.in_run:
-            self.tape.feed("")
-            self.values.run_limit = self._limit
-            self._quick = self.values.read_run
 
 
 class Glm(Dialect):

@@ -17,7 +17,7 @@ from dialects.engine.plain_tags import CALL_BEGIN, CALL_END, RESULT_BEGIN, RESUL
 from dialects.engine.rendering import compact_json, tagged_results
 from dialects.messages import ToolCall, ToolResult
 
-__all__ = ["ChatmlJsonDialect", "ChatmlJsonScanner", "ChatmlTurns", "chatml_turn"]
+__all__ = ["TEXT_END", "TURN_BEGIN", "TURN_END", "ChatmlJsonDialect", "ChatmlJsonScanner", "ChatmlTurns", "chatml_turn"]
 
 TURN_BEGIN, TURN_END, TEXT_END = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 

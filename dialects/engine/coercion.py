@@ -60,8 +60,9 @@ def is_text_only(schema: object, root: object) -> bool:
     return kinds_of(schema, root) == {"string"}
 
 
-def coerce(text: str, schema: object, root: object) -> Coerced:
-    """The value that a text means under a schema; see the module's description."""
+def coerce(text: str, schema: object, root: object, *, has_python_scalars: bool = False) -> Coerced:
+    """The value that a text means under a schema; see the module's description. `has_python_scalars`: Python's literals
+    are the dialect's own, so that they are no tolerance."""
     kinds = kinds_of(schema, root)
     if kinds == {"string"}:
         return plain_text(text)
@@ -73,6 +74,8 @@ def coerce(text: str, schema: object, root: object) -> Coerced:
         return found
     if kinds == ANY:
         return plain_text(text)
+    if has_python_scalars and bare in _PYTHON and _PYTHON[bare][2] in kinds:
+        return Coerced(*_PYTHON[bare][:2])
     return _as_long_number(bare, kinds) or _tolerated(bare, found, kinds) or plain_text(text)
 
 

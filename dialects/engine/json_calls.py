@@ -24,7 +24,7 @@ from dialects.engine.arguments import (
     skipping,
 )
 from dialects.engine.markers import MarkerSet
-from dialects.engine.plain_tags import PlainTagScanner
+from dialects.engine.plain_tags import RESULT_BEGIN, RESULT_END, PlainTagScanner
 from dialects.engine.repair import decode_string, dump, repair
 from dialects.engine.scanner import State as ScannerState
 from dialects.engine.tape import Pieces, Tape
@@ -249,11 +249,11 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
     def __init_subclass__(cls) -> None:
         """Make the marker sets out of the tags."""
         begin, end = re.escape(cls.call_begin), re.escape(cls.call_end)
-        after_end = "|".join(map(re.escape, (*cls.special_tokens, cls.result_begin)))
+        after_end = "|".join(map(re.escape, (*cls.special_tokens, *cls.result_begins)))
         tags = (cls.call_begin, cls.call_end)
         cls.closers = cls.call_ends = (cls.call_end,)
-        cls.text_markers = MarkerSet([*tags, cls.result_begin, cls.result_end, *cls.thinking_tags, *cls.special_tokens])
-        cls.argument_ends = MarkerSet([*tags, cls.result_begin, *cls.special_tokens])
+        cls.text_markers = MarkerSet([*tags, RESULT_BEGIN, RESULT_END, *cls.thinking_tags, *cls.special_tokens])
+        cls.argument_ends = MarkerSet([*tags, *cls.result_begins, *cls.special_tokens])
         cls.broken_ends = MarkerSet(tags)
         cls.string_ends = StringEnds(
             rf"{end}\s{{0,64}}(?:{begin}\s{{0,64}}[\[{{`]|{after_end})|{begin}\s{{0,64}}\{{\s{{0,64}}[\"']",

@@ -6,6 +6,8 @@ text, and nothing else; so a lone `<` costs no more than any other character onc
 marker wins, and a complete one at the end of the text is held while a longer one may still be coming. Nobody need ask
 about a chunk without any of `leads`, the markers' first characters.
 
+`TagSet` adds tags to them that are known by their names.
+
 The pattern is built for the standard library's `re`. The partial matches of the `regex` package give the same answer,
 but searching with them takes several times as long; the dialects use them where a continuation is no literal.
 """
@@ -14,7 +16,15 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-__all__ = ["MarkerSet", "begun"]
+import regex
+
+__all__ = ["PREFIX", "MarkerSet", "TagSet", "begun"]
+
+PREFIX = r"(?:[A-Za-z][\w.-]{0,31}:)?"
+"""What may stand before the name in a tag: a namespace."""
+
+_LONGEST_TAG = 80
+"""How many characters a tag has at most, up to the end of its name."""
 
 
 def begun(literals: Iterable[str]) -> str:
@@ -74,6 +84,62 @@ class MarkerSet:
     def without(self, literals: Iterable[str]) -> "MarkerSet":
         """A set that lacks some of these markers."""
         return _subset(self, frozenset(literals))
+
+
+class TagSet(MarkerSet):
+    """Literal markers, and tags: a marker is then the beginning of a tag, up to the end of its name.
+
+    `opening` and `closing` are the names of the tags that count, `mark` is a pattern of what stands before the name. It
+    must not match a `<`, and at most `_LONGEST_TAG` characters.
+    """
+
+    __slots__ = ("_arguments", "_at_end", "_tag")
+
+    def __init__(
+        self, literals: Iterable[str] = (), *, opening: Iterable[str] = (), closing: Iterable[str] = (), mark: str
+    ) -> None:
+        self._arguments = (tuple(opening), tuple(closing), mark)
+        self.literals = frozenset(literals)
+        if self.literals:
+            super().__init__(self.literals)
+        else:
+            self._longer = set()
+        self.leads = tuple(dict.fromkeys(("<", *(literal[0] for literal in sorted(self.literals)))))
+        kinds = [(slash, names) for slash, names in (("", self._arguments[0]), ("/", self._arguments[1])) if names]
+        tag = "<(?:" + "|".join(f"{slash}{mark}(?:{'|'.join(map(re.escape, names))})" for slash, names in kinds) + ")"
+        literal = "".join(f"|{re.escape(one)}" for one in sorted(self.literals, key=len, reverse=True))
+        self._complete = re.compile(rf"{tag}(?=[\s=/>]){literal}")
+        self._at_end = re.compile(rf"{tag}(?=[\s=/>]|\Z){literal}")
+        self._tag = regex.compile(rf"{tag}(?=[\s=/>])")
+
+    def find(self, text: str, start: int, *, final: bool = False) -> tuple[int, str | None]:
+        """As `MarkerSet.find`."""
+        found = (self._at_end if final else self._complete).search(text, start)
+        if found is None:
+            return (len(text) if final else self.held_suffix(text, start)), None
+        marker = found.group()
+        if not final and found.end() == len(text) and marker in self._longer:
+            return found.start(), None
+        return found.start(), marker
+
+    def held_suffix(self, text: str, start: int) -> int:
+        """As `MarkerSet.held_suffix`. Only the last `<` of a text can begin a tag that is not complete."""
+        lead = text.rfind("<", max(start, len(text) - _LONGEST_TAG))
+        if lead >= 0:
+            tag = self._tag.match(text, lead, partial=True)
+            if tag is not None and tag.partial:
+                return min(lead, super().held_suffix(text, start)) if self.literals else lead
+        return super().held_suffix(text, start) if self.literals else len(text)
+
+    def without(self, literals: Iterable[str]) -> "TagSet":
+        """A set that lacks some of the literals."""
+        opening, closing, mark = self._arguments
+        return _tag_set(self.literals - frozenset(literals), opening, closing, mark)
+
+
+@cache
+def _tag_set(literals: frozenset[str], opening: tuple[str, ...], closing: tuple[str, ...], mark: str) -> TagSet:
+    return TagSet(literals, opening=opening, closing=closing, mark=mark)
 
 
 @cache

@@ -9,7 +9,7 @@ silence (a `ReadAhead` says when the answer is known), and then goes back to the
 import re
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import ClassVar, Protocol
 
 import regex
@@ -52,8 +52,10 @@ class ThinkEnd:
     """Reads ahead to the tag that ends the thinking, behind a call that may be a draft in it. What JSON strings of such
     a call hold does not count, if its JSON closes well-formed."""
 
-    def __init__(self, call_begin: str) -> None:
-        self._markers = _marker_set(call_begin, THINK_END)
+    def __init__(self, call_begin: str, think_ends: tuple[str, ...]) -> None:
+        self._markers = _marker_set(call_begin, *think_ends)
+        self._think_end = _any_of(think_ends)
+        self._think_ends = think_ends
         self._draft: ArgumentReader | None = None
 
     def read(self, tape: Tape, *, final: bool) -> bool | None:
@@ -64,15 +66,15 @@ class ThinkEnd:
                 if status is GOING and not final:
                     return None
                 draft, self._draft = self._draft, None
-                end = -1 if status is DONE else tape.slice(draft.start, tape.pos).find(THINK_END)
-                if end >= 0:
-                    tape.seek(draft.start + end)
+                end = None if status is DONE else self._think_end.search(tape.slice(draft.start, tape.pos))
+                if end is not None:
+                    tape.seek(draft.start + end.start())
                     return True
             index, marker = self._markers.find(tape.text, tape.i, final=final)
             tape.i = index
             if marker is None:
                 return False if final else None
-            if marker == THINK_END:
+            if marker in self._think_ends:
                 return True
             tape.i += len(marker)
             self._draft = ArgumentReader(tape)
@@ -83,6 +85,9 @@ class PlainTagScanner(Scanner):
 
     call_begin: ClassVar[str] = CALL_BEGIN
     """The tag that opens a call."""
+
+    call_begins: ClassVar[tuple[str, ...]] = (CALL_BEGIN,)
+    """All such tags, or their beginnings, where there are several."""
 
     call_start: "regex.Pattern[str]"
     """What follows that tag where it opens a call: its first characters. Bounded in length."""
@@ -95,8 +100,8 @@ class PlainTagScanner(Scanner):
     special_tokens: ClassVar[tuple[str, ...]]
     """Tokens that nobody writes as text: they are swallowed wherever they stand."""
 
-    result_begin: ClassVar[str] = RESULT_BEGIN
-    result_end: ClassVar[str] = RESULT_END
+    result_begins: ClassVar[tuple[str, ...]] = (RESULT_BEGIN,)
+    """The tags that open the results of calls."""
 
     turn_header_pattern: ClassVar["regex.Pattern[str]"]
     """Such a header, with the group `role`. Bounded in length."""
@@ -107,7 +112,9 @@ class PlainTagScanner(Scanner):
     roles: ClassVar[Mapping[str, str | None]]
     """Why reading stops at a header of that role; None: the turn goes on. Others are a `fabricated-turn`."""
 
-    thinking_tags = (THINK_BEGIN, THINK_END)
+    think_begins: ClassVar[tuple[str, ...]] = (THINK_BEGIN,)
+    think_ends: ClassVar[tuple[str, ...]] = (THINK_END,)
+    thinking_tags: ClassVar[tuple[str, ...]] = (THINK_BEGIN, THINK_END)
 
     @abstractmethod
     def enter_call(self) -> State:
@@ -115,7 +122,25 @@ class PlainTagScanner(Scanner):
 
     def think_end(self) -> ThinkEnd:
         """Finds the end of the thinking behind a call's opener in it."""
-        return ThinkEnd(self.call_begin)
+        return ThinkEnd(self.call_begin, self.think_ends)
+
+    # What opens a call; a dialect whose openers are no literals has its own answers.
+
+    def opens_call(self, marker: str) -> bool:
+        """Whether the marker is such an opener, or its beginning."""
+        return marker == self.call_begin
+
+    def start_behind(self, marker: str) -> "regex.Pattern[str]":
+        """What follows it where it opens a call."""
+        return self.call_start
+
+    def whole_opener(self, marker: str) -> str:
+        """All of the opener whose beginning stands at the cursor."""
+        return marker
+
+    def end_of_block(self, marker: str) -> str:
+        """What closes the block that it opens, if that is no call."""
+        return self.call_end
 
     def _reset(self) -> None:
         self.markdown = Markdown()
@@ -131,6 +156,8 @@ class PlainTagScanner(Scanner):
         self._tag = 0
         self._mention_until = 0
         """Up to where tags are known to be mentions."""
+        self._opened_by = self.call_begin
+        """The marker that opened the call."""
         self._thinking_until = 0
         """Where the open thinking is known to end, behind a draft in it."""
         self._unclosed_spans: frozenset[int] = frozenset()
@@ -230,17 +257,17 @@ class PlainTagScanner(Scanner):
                 spans -= self._unclosed_spans
             if spans:
                 return self._look_ahead(SpanClose(spans))
-        if marker == self.call_begin:
-            return self._opener()
+        if self.opens_call(marker):
+            return self._opener(marker)
         if marker in self.turn_openers:
             return self._turn_header(marker)
-        if marker in self.special_tokens or marker == THINK_END:
+        if marker in self.special_tokens or marker in self.think_ends:
             self.pass_markup(marker)
             return self.outside
-        if marker == THINK_BEGIN:
-            return self._think_tag()
-        if marker == self.result_begin:
-            return self._result_tag()
+        if marker in self.think_begins:
+            return self._think_tag(marker)
+        if marker in self.result_begins:
+            return self._result_tag(marker)
         return self._closer(marker)
 
     def thinking(self) -> State | None:
@@ -248,7 +275,7 @@ class PlainTagScanner(Scanner):
         marker = self.read_text(self.text_markers)
         if marker is None:
             return None
-        if marker == THINK_END and self.tape.pos >= self._thinking_until:
+        if marker in self.think_ends and self.tape.pos >= self._thinking_until:
             self.end_thinking()
             self.pass_markup(marker)
             return self.outside
@@ -257,11 +284,11 @@ class PlainTagScanner(Scanner):
         if marker in self.special_tokens:
             self.tape.i += len(marker)
             return self.thinking
-        if marker == THINK_BEGIN and self._after_markup:
+        if marker in self.think_begins and self._after_markup:
             self.pass_markup(marker)
             return self.thinking
-        if marker == self.call_begin and self.tape.pos >= self._mention_until:
-            return self._opener_in_thinking()
+        if self.opens_call(marker) and self.tape.pos >= self._mention_until:
+            return self._opener_in_thinking(marker)
         return self._mention(marker)
 
     def begin_thinking(self) -> None:
@@ -309,16 +336,16 @@ class PlainTagScanner(Scanner):
         self.pass_markup(header.group())
         return self.outside
 
-    def _think_tag(self) -> State:
+    def _think_tag(self, marker: str) -> State:
         if not self.markdown.blank and not self._after_markup:
-            return self._mention(THINK_BEGIN)
-        self.pass_markup(THINK_BEGIN)
+            return self._mention(marker)
+        self.pass_markup(marker)
         self.begin_thinking()
         return self.thinking
 
-    def _result_tag(self) -> State:
+    def _result_tag(self, marker: str) -> State:
         if not (self.markdown.blank and self.called):
-            return self._mention(self.result_begin)
+            return self._mention(marker)
         self.stop("fabricated-result")
         return self.outside
 
@@ -336,67 +363,66 @@ class PlainTagScanner(Scanner):
         self.pass_markup(found.group())
         return self.outside
 
-    def _opener(self) -> State | None:
+    def _opener(self, marker: str) -> State | None:
         tape = self.tape
-        behind = tape.i + len(self.call_begin)
-        start = self.call_start.match(tape.text, behind, partial=True)
+        start = self.start_behind(marker).match(tape.text, tape.i + len(marker), partial=True)
         if start is None:
-            return self._no_call()
+            return self._no_call(marker)
         if not start.partial:
-            return self._begin_call_here()
+            return self._begin_call_here(marker)
         if not self.final:
             return None
         if not (self.truncated or self.markdown.blank):
-            return self._mention(self.call_begin)
+            return self._mention(marker)
         self.begin_call()
         tape.i = len(tape.text)
         self.drop_call("unfinished")
         return self.after_call()
 
-    def _begin_call_here(self) -> State:
+    def _begin_call_here(self, marker: str) -> State:
         self._may_be_prose = not self.markdown.blank and not self.thinking_open
+        self._opened_by = marker
         self.begin_call()
-        self.tape.i += len(self.call_begin)
+        self.tape.i += len(marker)
         return self.enter_call()
 
-    def _no_call(self) -> State | None:
+    def _no_call(self, marker: str) -> State | None:
         """An opener that no call follows: at a line's start, with its closer near, a malformed block; where the next
         tag opens a call, a slip; else prose."""
         if not self.markdown.blank:
-            return self._mention(self.call_begin)
+            return self._mention(marker)
         tape = self.tape
-        behind = tape.i + len(self.call_begin)
+        behind = tape.i + len(marker)
         near = tape.text[behind : behind + BLOCK_CHARS]
-        index, marker = _marker_set(self.call_begin, self.call_end).find(
-            near, 0, final=self.final or len(near) == BLOCK_CHARS
-        )
-        if marker is None and not self.final and len(near) < BLOCK_CHARS:
+        closer = self.end_of_block(marker)
+        index, found = _marker_set(marker, closer).find(near, 0, final=self.final or len(near) == BLOCK_CHARS)
+        if found is None and not self.final and len(near) < BLOCK_CHARS:
             return None
-        if marker == self.call_end:
+        if found == closer:
             self.begin_call()
-            tape.i = behind + index + len(marker)
+            tape.i = behind + index + len(found)
             self.drop_call("malformed")
             return self.after_call()
-        if marker is not None:
-            start = self.call_start.match(tape.text, behind + index + len(marker), partial=not self.final)
+        if found is not None:
+            start = self.start_behind(marker).match(tape.text, behind + index + len(found), partial=not self.final)
             if start is not None:
                 if start.partial:
                     return None
-                self.pass_markup(self.call_begin)
+                self.pass_markup(self.whole_opener(marker))
                 return self.outside
-        return self._mention(self.call_begin)
+        return self._mention(marker)
 
-    def _opener_in_thinking(self) -> State | None:
+    def _opener_in_thinking(self, marker: str) -> State | None:
         tape = self.tape
-        start = self.call_start.match(tape.text, tape.i + len(self.call_begin), partial=not self.final)
+        start = self.start_behind(marker).match(tape.text, tape.i + len(marker), partial=not self.final)
         if start is None:
-            return self._mention(self.call_begin)
+            return self._mention(marker)
         if start.partial:
             return None
         if tape.pos != self._used and self.markdown.in_fence() and not self.markdown.unclosed:
             return self._look_ahead(FenceClose(self.markdown))
         if self._never_ends:
-            return self._begin_call_here()
+            return self._begin_call_here(marker)
         return self._look_ahead(self.think_end())
 
     def end_call(self, arguments: Arguments) -> None:
@@ -409,7 +435,7 @@ class PlainTagScanner(Scanner):
 
     def take_back_opener(self) -> None:
         """The open call's opener is text."""
-        self._mention_until = self.take_back_call() + len(self.call_begin)
+        self._mention_until = self.take_back_call() + len(self._opened_by)
 
     # Reading ahead.
 
@@ -454,9 +480,14 @@ class PlainTagScanner(Scanner):
         return self._return_to
 
 
-@cache
+@lru_cache(maxsize=256)
 def _marker_set(*literals: str) -> MarkerSet:
     return MarkerSet(literals)
+
+
+@cache
+def _any_of(literals: tuple[str, ...]) -> "re.Pattern[str]":
+    return re.compile("|".join(map(re.escape, literals)))
 
 
 @cache

@@ -247,6 +247,10 @@ class Scanner(ABC):
     def outside(self) -> "State | None":
         """The state in which text stands."""
 
+    def after_call(self) -> State:
+        """The state behind a call."""
+        return self.outside
+
     def _find_short_ways(self) -> None:
         """Prepare the short ways for the chunks that will probably follow."""
         self._quick = None

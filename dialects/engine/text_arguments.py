@@ -9,12 +9,13 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from dialects.engine.arguments import Arguments
-from dialects.engine.coercion import Coerced, Opening, coerce, plain_text
+from dialects.engine.coercion import Coerced, Opening, coerce, is_text_only, plain_text
 from dialects.engine.schema import kinds_of, property_schema
 from dialects.events import Event, ToolArgDelta
 
 __all__ = ["TextArguments"]
 
+_TEXT = {"type": "string"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -22,12 +23,15 @@ class TextArguments:
     """The arguments of one call. In its methods `events` is the list that receives their pieces, None for a call that
     is not shown."""
 
-    def __init__(self, parameters: dict[str, Any], *, call_id: str, name: str) -> None:
+    def __init__(
+        self, parameters: dict[str, Any], *, call_id: str, name: str, has_python_scalars: bool = False
+    ) -> None:
         self.repairs: list[str] = []
         self.value: dict[str, Any] = {}
         self._parameters = parameters
         self._call_id = call_id
         self._name = name
+        self._has_python_scalars = has_python_scalars
         self._written: list[str] = []
         self._key = ""
         self._schema: object = True
@@ -42,8 +46,9 @@ class TextArguments:
         if name not in self.repairs:
             self.repairs.append(name)
 
-    def begin(self, key: str, events: list[Event] | None) -> None:
-        """The value of `key` begins. Of two values of one key the first wins; it is out already."""
+    def begin(self, key: str, events: list[Event] | None, *, is_text: bool | None = None) -> None:
+        """The value of `key` begins. Of two values of one key the first wins; it is out already. `is_text` overrides
+        the schema: True for text, False for JSON."""
         written = plain_text(key)
         self._key = str(written.value)
         self._note_all(written)
@@ -53,7 +58,9 @@ class TextArguments:
         if self._skipping:
             self.note("duplicate-key")
             return
-        self._schema = property_schema(self._parameters, key)
+        self._schema = _TEXT if is_text else property_schema(self._parameters, key)
+        if is_text is False and is_text_only(self._schema, self._parameters):
+            self._schema = True
         self._write(f"{',' if self._written else '{'}{written.json_text}:", events)
         self._opening = Opening(kinds_of(self._schema, self._parameters))
         self.add("", events)
@@ -87,7 +94,7 @@ class TextArguments:
             found = plain_text(text)
             self._emit(self._key, "", '"', events)
         else:
-            found = coerce(text, self._schema, self._parameters)
+            found = coerce(text, self._schema, self._parameters, has_python_scalars=self._has_python_scalars)
             shown = found.value if isinstance(found.value, str) else found.json_text
             self._emit(self._key, shown, found.json_text, events)
         self._note_all(found)

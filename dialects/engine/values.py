@@ -7,18 +7,20 @@ value because the closer is missing, is a candidate: the reader goes on in silen
 real, and the cursor goes back to it.
 """
 
-from typing import Final
+from abc import abstractmethod
+from typing import ClassVar, Final
 
 import regex
 
 from dialects.engine.arguments import BROKEN, DONE, GOING
 from dialects.engine.markers import MarkerSet
-from dialects.engine.plain_tags import THINK_END, ThinkEnd
+from dialects.engine.plain_tags import ThinkEnd
+from dialects.engine.scanner import Scanner, State
 from dialects.engine.tape import Tape
 from dialects.engine.text_arguments import TextArguments
 from dialects.events import Event
 
-__all__ = ["ThinkEndOutsideValues", "ValueEnds", "ValueReader"]
+__all__ = ["TextValueScanner", "ThinkEndOutsideValues", "ValueEnds", "ValueReader"]
 
 _FREE_REREADING: Final = 100_000
 """How many characters may be read twice in any case; beyond that, four times as many as the stream has so far."""
@@ -27,20 +29,29 @@ _FREE_REREADING: Final = 100_000
 class ValueEnds:
     """Where a value may end.
 
-    `opener` and `closer` are its own tags, `continuation` is a pattern of what may follow the closer. `others` are
-    patterns of tags that may end it where the closer is missing, `opening` is one of them: that of the next value, up
-    to where that begins. All are bounded in length. `tags` are their literal beginnings.
+    `markers` finds the tags that matter in a value, `openers` those that open one; `closer` is a pattern of its closer,
+    `continuation` of what may follow that. `others` are patterns of tags that may end it where the closer is missing,
+    `opening` is one of them: that of the next value, up to where that begins. All are bounded in length. With
+    `has_layout` one newline on each inner side of the tags belongs to them.
     """
 
     def __init__(
-        self, tags: tuple[str, ...], *, opener: str, closer: str, continuation: str, opening: str, others: str
+        self,
+        markers: MarkerSet,
+        *,
+        openers: MarkerSet,
+        closer: str,
+        continuation: str,
+        opening: str,
+        others: str,
+        has_layout: bool = False,
     ) -> None:
-        self.markers = MarkerSet(tags)
-        self.outside = MarkerSet([opener, THINK_END])
-        self.inside = MarkerSet([closer])
-        self.closer = closer
+        self.markers = markers
+        self.openers = openers
+        self.has_layout = has_layout
+        self.closer = regex.compile(closer)
         self.pattern = regex.compile(
-            rf"(?P<closer>{regex.escape(closer)}(?:{continuation}))|(?P<opening>{opening})|(?P<other>{others})"
+            rf"(?P<closer>{closer}(?:{continuation}))|(?P<opening>{opening})|(?P<other>{others})"
         )
 
     def at(self, text: str, start: int, *, final: bool) -> str | None:
@@ -48,9 +59,14 @@ class ValueEnds:
         found = self.pattern.match(text, start, partial=not final)
         if found is not None:
             return None if found.partial else found.lastgroup or ""
-        if final and text.startswith(self.closer, start) and self.pattern.match(text, start, partial=True):
+        if final and self.closer.match(text, start) and self.pattern.match(text, start, partial=True):
             return "closer"
         return ""
+
+    def end_of_closer(self, text: str, start: int) -> int | None:
+        """Where the closer ends that stands at `start`; None: none does."""
+        found = self.closer.match(text, start)
+        return None if found is None else found.end()
 
     def end_of_opening(self, text: str, start: int) -> int:
         """Where the value begins whose opening stands at `start`."""
@@ -72,18 +88,23 @@ class ValueReader:
         self._literal_until = 0
         self._start = 0
         self._out = 0
+        self._before_first = False
+        """Whether a newline that is layout may still come before the value."""
         self.run_limit = 0
         """Up to which position `read_run` may go."""
         self._tape = Tape()
         self.arguments = TextArguments({}, call_id="", name="")
 
-    def begin(self, tape: Tape, arguments: TextArguments, key: str, events: list[Event] | None) -> None:
-        """A value begins at the cursor."""
+    def begin(
+        self, tape: Tape, arguments: TextArguments, key: str, events: list[Event] | None, *, is_text: bool | None = None
+    ) -> None:
+        """A value begins at the cursor. `is_text` is what its tag says, whatever the schema does."""
         self._tape = tape
         self.arguments = arguments
         self._start = self._out = tape.pos
         self._candidate = None
-        arguments.begin(key, events)
+        self._before_first = self._ends.has_layout
+        arguments.begin(key, events, is_text=is_text)
 
     @property
     def released(self) -> int:
@@ -94,6 +115,10 @@ class ValueReader:
         """Read on. DONE: the value has ended, the cursor stands behind its closer. BROKEN: it ends at the cursor, its
         closer is missing. GOING: more input."""
         tape, ends = self._tape, self._ends
+        if self._before_first and tape.i < len(tape.text):
+            self._before_first = False
+            tape.i += tape.text[tape.i] == "\n"
+            self._start = self._out = tape.pos
         while True:
             if self._candidate is not None:
                 real = self._read_ahead(self._candidate, final=final)
@@ -141,7 +166,7 @@ class ValueReader:
     def in_run(self) -> bool:
         """Whether `read_run` may be asked: nothing is held but perhaps a newline before the cursor, and behind it what
         may begin a tag."""
-        return self.arguments.streams and self._candidate is None
+        return self.arguments.streams and self._candidate is None and not self._before_first
 
     def _read_ahead(self, candidate: int, *, final: bool) -> bool | None:
         """Whether the candidate is real; None while that is open. Once it is known the cursor is back at it."""
@@ -152,7 +177,7 @@ class ValueReader:
                 return self._back(candidate, literal_until=candidate + self._max_held_chars)
             if marker is None:
                 return self._back(candidate, literal_until=0) if final else None
-            if marker == ends.closer and self._open_values:
+            if self._open_values and ends.end_of_closer(tape.text, tape.i):
                 self._open_values -= 1
                 tape.i += len(marker)
                 continue
@@ -176,15 +201,15 @@ class ValueReader:
 
     def _end(self, events: list[Event] | None) -> str:
         """The value ends at the tag at the cursor. If that is not its closer, a newline before it is layout."""
-        tape, closer = self._tape, self._ends.closer
-        is_closed = tape.text.startswith(closer, tape.i)
-        end = tape.pos if is_closed else self._before_newline()
+        tape = self._tape
+        behind = self._ends.end_of_closer(tape.text, tape.i)
+        end = self._before_newline() if behind is None or self._ends.has_layout else tape.pos
         self._give(end, events)
         self.arguments.end(tape.slice(self._start, end), events)
-        if not is_closed:
+        if behind is None:
             self.arguments.note("missing-value-end")
             return BROKEN
-        tape.i += len(closer)
+        tape.i = behind
         return DONE
 
     def _before_newline(self) -> int:
@@ -203,17 +228,18 @@ class ThinkEndOutsideValues(ThinkEnd):
     """Reads ahead to the tag that ends the thinking, behind a call that may be a draft in it. What the values of such a
     call hold does not count, if they are closed."""
 
-    def __init__(self, ends: ValueEnds) -> None:
+    def __init__(self, ends: ValueEnds, think_ends: tuple[str, ...]) -> None:
         self._ends = ends
+        self._think_ends = think_ends
         self._value: int | None = None
 
     def read(self, tape: Tape, *, final: bool) -> bool | None:
         while True:
-            markers = self._ends.outside if self._value is None else self._ends.inside
+            markers = self._ends.openers if self._value is None else self._ends.markers
             tape.i, marker = markers.find(tape.text, tape.i, final=final)
             if marker is None:
                 return self._at_the_end(tape) if final else None
-            if marker == THINK_END:
+            if marker in self._think_ends:
                 return True
             kind = "" if self._value is None else self._ends.at(tape.text, tape.i, final=final)
             if kind is None:
@@ -221,13 +247,108 @@ class ThinkEndOutsideValues(ThinkEnd):
             tape.i += len(marker)
             if self._value is None:
                 self._value = tape.pos
-            elif kind:
+            elif kind == "closer":
                 self._value = None
 
     def _at_the_end(self, tape: Tape) -> bool:
         """The stream ends, perhaps in a value that nobody closed."""
-        end = -1 if self._value is None else tape.slice(self._value, tape.end).find(THINK_END)
-        if end < 0:
+        if self._value is None:
             return False
-        tape.seek((self._value or 0) + end)
+        rest = tape.slice(self._value, tape.end)
+        ends = [at for at in map(rest.find, self._think_ends) if at >= 0]
+        if not ends:
+            return False
+        tape.seek(self._value + min(ends))
         return True
+
+
+class TextValueScanner(Scanner):
+    """What scanners of calls whose values are plain text have in common: the state `value`, and how a call ends. A
+    dialect writes `pairs`, the state before and between its arguments, and reads their names."""
+
+    value_ends: ClassVar[ValueEnds]
+    call_ends: ClassVar[MarkerSet]
+    """The closers of a call."""
+    has_python_scalars: ClassVar[bool] = False
+    """Whether `True`, `False` and `None` are the dialect's own form of these values."""
+
+    def _reset(self) -> None:
+        self.values = ValueReader(self.value_ends, max_held_chars=self.max_held_chars)
+        self.key_start = 0
+        """Where what holds the next argument's name begins."""
+        self.arguments = TextArguments({}, call_id="", name="")
+        super()._reset()
+
+    def begin_arguments(self, name: str) -> State:
+        """The open call's name is known, or empty if there is none; its arguments follow."""
+        if name:
+            self.name_call(name)
+        tool = (self.tools or {}).get(name)
+        self.arguments = TextArguments(
+            tool.parameters if tool else {},
+            call_id=self.open_call.id,
+            name=name,
+            has_python_scalars=self.has_python_scalars,
+        )
+        return self.pairs
+
+    @abstractmethod
+    def pairs(self) -> State | None:
+        """The state before and between the arguments."""
+
+    def begin_value(self, key: str, *, is_text: bool | None = None) -> State:
+        """The value of the argument `key` begins at the cursor."""
+        self.values.begin(self.tape, self.arguments, key, self.sink(), is_text=is_text)
+        return self.value
+
+    def value(self) -> State | None:
+        """The value of an argument."""
+        status = self.values.read(self.sink(), final=self.final)
+        if self.final and (status is GOING or (status is BROKEN and self.truncated)):
+            return self.cut_off()
+        return None if status is GOING else self.pairs
+
+    def finish_call(self) -> State:
+        """The open call is over, the cursor behind it."""
+        if "surrounding-text" in self.arguments.repairs and not self.arguments.value:
+            self.drop_call("malformed")
+        else:
+            self.end_call(self.arguments.finish(self.sink()))
+        return self.after_call()
+
+    def cut_off(self) -> State:
+        """The stream ended inside the call."""
+        self.tape.i = len(self.tape.text)
+        self.drop_call("unfinished")
+        return self.after_call()
+
+    def after_too_large(self) -> State:
+        return self.skip
+
+    def skip(self) -> State | None:
+        """The rest of a call that was too large."""
+        tape = self.tape
+        tape.i, marker = self.call_ends.find(tape.text, tape.i, final=self.final)
+        if marker is None:
+            return None
+        self.pass_markup(marker)
+        return self.after_call()
+
+    def sink(self) -> list[Event] | None:
+        """What receives the events of the open call's arguments."""
+        return self.events if self.open_call.shown else None
+
+    @property
+    def released(self) -> int:
+        if self.call is None or not self.call.shown:
+            return super().released
+        if self.state == self.value:
+            return self.values.released
+        return self.tape.pos if self.state == self.pairs else self.key_start
+
+    def _find_short_ways(self) -> None:
+        super()._find_short_ways()
+        if self.call is not None and self.call.shown and self.state == self.value and self.values.in_run:
+            self.tape.feed("")
+            self.values.run_limit = self._limit
+            self._quick = self.values.read_run

@@ -3,8 +3,8 @@
 Nothing here names a dialect. What decides is derived from the scanners of the factory's table:
 
 - a special token decides if one dialect alone has it; one that several have is swallowed and decides nothing;
-- a tag that is plain text and opens a call (`call_begin`) decides together with what follows it, if that is a call's
-  first characters (`call_start`) in one dialect alone.
+- a tag that is plain text and opens a call (`call_begins`) decides together with what follows it, if that is a call's
+  first characters (`start_behind`) in one dialect alone.
 
 Dialects whose scanners read alike count as one: the first of the table. Until the decision `AutoScanner` lifts
 reasoning out of the text, as the thinking healer does; then it hands over, from that marker on, and is done.
@@ -154,7 +154,7 @@ class AutoScanner(ThinkingScanner):
         for name in self._openers.calls[tag]:
             scanner = self._scanner_of(name)
             assert isinstance(scanner, PlainTagScanner)
-            start = scanner.call_start.match(tape.text, tape.i + len(tag), partial=True)
+            start = scanner.start_behind(tag).match(tape.text, tape.i + len(tag), partial=True)
             if start is None:
                 continue
             key = (start.partial, 0 if start.partial else start.end())
@@ -207,7 +207,8 @@ def openers(dialects: tuple[Dialect, ...]) -> Openers:
         for token in _special_tokens(dialect):
             owners.setdefault(token, []).append(dialect)
         if issubclass(dialect.scanner, PlainTagScanner):
-            calls.setdefault(dialect.scanner.call_begin, []).append(dialect)
+            for tag in dialect.scanner.call_begins:
+                calls.setdefault(tag, []).append(dialect)
     tokens = {token: _only(found) for token, found in owners.items() if token not in calls}
     deciding = tuple(token for token, name in tokens.items() if name is not None)
     own = {marker for marker in ThinkingScanner.text_markers.literals if not marker.startswith(deciding)}
@@ -245,4 +246,4 @@ def _reading(dialect: Dialect) -> tuple[object, ...]:
     scanner = dialect.scanner
     if scanner is None or not issubclass(scanner, PlainTagScanner):
         return (dialect.name,)
-    return (scanner.call_begin, scanner.call_start, scanner.text_markers.literals)
+    return (scanner.call_begins, getattr(scanner, "call_start", None), scanner.text_markers.literals)

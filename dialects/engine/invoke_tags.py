@@ -1,0 +1,414 @@
+"""The grammar of calls that are function and parameter tags, with values that are plain text:
+
+    SECTION ( <invoke name="N"> ( <parameter name="K"> VALUE </parameter> )* </invoke> )+ /SECTION
+
+`InvokeTags` holds what differs between dialects, as data: the names of the three tags, what may stand before them
+(`mark`: a namespace, or a token), what ends a turn. A name follows as an attribute, in quotes of either kind, other
+attributes beside it, or behind `=`. `string="true"` or `"false"` on a parameter says what its value is, whatever the
+schema does. A tag that closes itself (`<invoke name="N"/>`) is a call without arguments, or an empty value.
+
+`InvokeScanner` reads the inside of a call, from its opening tag on; where calls count is its subclass's to say.
+`PlainInvokeScanner` does that for tags that a person may write as well. Its sections are optional, and between their
+tags and calls white space is layout.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import ClassVar, NamedTuple
+
+import regex
+
+from dialects.engine.arguments import Arguments, skipping
+from dialects.engine.markers import PREFIX, TagSet
+from dialects.engine.plain_tags import PlainTagScanner, ThinkEnd
+from dialects.engine.scanner import State
+from dialects.engine.values import TextValueScanner, ThinkEndOutsideValues, ValueEnds
+
+__all__ = ["InvokeScanner", "InvokeTags", "PlainInvokeScanner", "Tag", "attribute"]
+
+_skip_space = skipping(r"\s*+")
+_skip_some_space = skipping(r"\s{0,64}+")
+_BODY = r"""(?:\s{0,16}=[^<>\n]{0,4096}+|(?!\s{0,16}=)(?:[^<>"']|"[^"<]{0,4096}+"|'[^'<]{0,4096}+'){0,4096}+)"""
+"""What stands between a tag's name and its `>`, which may also stand in quotes."""
+_ATTRIBUTE = re.compile(r"""([^\s"'=<>/]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|["']?([^\s"'>]+))""")
+_EQUALS = re.compile(r"\s*=(.*)", re.DOTALL)
+_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
+_ENTITY = re.compile("|".join(_ENTITIES))
+_IS_TEXT = {"true": True, "false": False}
+
+
+def attribute(text: str) -> str:
+    """A text as the value of an attribute in double quotes."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+class Tag(NamedTuple):
+    """An opening tag."""
+
+    end: int
+    """Where it ends in the text."""
+    name: str | None
+    is_text: bool | None
+    """What its attribute `string` says."""
+    is_empty: bool
+    """Whether it closes itself."""
+    is_cut: bool
+    """Whether its `>` is missing."""
+
+
+class InvokeTags:
+    """The tags of a dialect; see the module's description. `turn_ends` are literals that end a call whose closer is
+    missing. `has_layout`: one newline on each inner side of a parameter's tags belongs to them."""
+
+    def __init__(
+        self,
+        *,
+        sections: tuple[str, ...],
+        invoke: str = "invoke",
+        parameter: str = "parameter",
+        mark: str = PREFIX + "?",
+        turn_ends: tuple[str, ...] = (),
+        has_layout: bool = False,
+    ) -> None:
+        self.mark = mark
+        self.sections = sections
+        self.invoke = invoke
+        self.parameter = parameter
+        calls = (*sections, invoke)
+        names = (*calls, parameter)
+        self.between = self.tag_set(turn_ends, opening=names, closing=names)
+        """What may stand between two parameters."""
+        self.call_ends = self.tag_set(closing=calls)
+        self._kind = re.compile(rf"<(/?){mark}({'|'.join(names)})")
+        self._roles = {**dict.fromkeys(sections, "section"), invoke: "invoke", parameter: "parameter"}
+        self._opening = regex.compile(_BODY + ">")
+        self._broken = regex.compile(r"[^<>\n]{0,256}+(?P<end>>|(?=[<\n]))")
+        self.closer = regex.compile(rf"</{mark}(?:{'|'.join(names)})\s{{0,16}}>")
+        run = (self._closed(parameter), self._closed(invoke), self._closed(*sections))
+        self.closer_run = regex.compile(
+            r"(?:{0}\s{{0,16}}){{1,4}}{1}(?:\s{{0,16}}(?:{1}|{2})){{0,4}}|{1}(?:\s{{0,16}}{2}){{1,4}}".format(*run)
+        )
+        """Closers in the order in which they close a call."""
+        self._end = regex.compile(rf"(?:{self._closed(invoke)}\s{{0,64}})?{self._closed(*sections)}")
+        following = rf"<{mark}(?:{'|'.join(names)})(?=[\s=/>])|</{mark}(?:{'|'.join(calls)})(?=[\s>])"
+        ending = "|".join(map(re.escape, turn_ends)) or r"(?!)"
+        closer = self._closed(parameter)
+        first = (
+            rf"{_BODY}(?<=/)>|{_BODY}>\s{{0,64}}"
+            rf"(?:<{mark}{parameter}(?=[\s=/>])|</{mark}(?:{'|'.join(calls)})(?=[\s>])|{ending})"
+        )
+        self.call_start = regex.compile(rf"(?:{first})")
+        """What follows `<invoke` where it opens a call."""
+        self.section_start = regex.compile(
+            rf"[^<>]{{0,64}}+>(?:\s{{0,64}}<{mark}(?:{'|'.join(sections)})>){{0,2}}\s{{0,64}}<{mark}{invoke}"
+            rf"(?:\s[^<>]{{0,64}}=|=|\s{{0,16}}>\s{{0,64}}<{mark}{parameter}(?=[\s=/>]))"
+        )
+        """What follows `<SECTION` where it opens a section of calls."""
+        self.value_ends = ValueEnds(
+            self.tag_set(opening=names, closing=names),
+            openers=self.tag_set((), opening=(parameter,)),
+            closer=closer,
+            continuation=rf"(?:\s{{0,16}}{closer}){{0,3}}\s{{0,64}}(?:{following})",
+            opening=rf"<{mark}{parameter}(?:\s[^<>]{{0,256}}|=[^<>\n]{{0,256}})>",
+            others=rf"</{mark}(?:{'|'.join(calls)})\s{{0,16}}>|<{mark}{invoke}(?:{first})|{closer}\s{{0,64}}(?:{ending})",
+            has_layout=has_layout,
+        )
+
+    def _closed(self, *names: str) -> str:
+        return rf"</{self.mark}(?:{'|'.join(names)})\s{{0,16}}>"
+
+    def tag_set(
+        self, literals: Iterable[str] = (), *, opening: Iterable[str] = (), closing: Iterable[str] = ()
+    ) -> TagSet:
+        """Literals, and tags of these names."""
+        return TagSet(literals, opening=opening, closing=closing, mark=self.mark)
+
+    def kind(self, marker: str) -> str:
+        """What a marker is the beginning of: `section`, `invoke`, `parameter`, with a slash before it where that is a
+        closer; empty: none of the tags."""
+        found = self._kind.match(marker)
+        return found[1] + self._roles[found[2]] if found else ""
+
+    def opening_tag(self, text: str, behind: int, *, final: bool) -> Tag | None:
+        """The tag whose name ends at `behind`. None: more input. Where its `>` is missing, it ends before the next tag
+        or line."""
+        found = self._opening.match(text, behind, partial=not final) or self._broken.match(
+            text, behind, partial=not final
+        )
+        if found is None:
+            return Tag(len(text) if final else behind, None, None, False, is_cut=True)
+        if found.partial:
+            return None
+        is_cut = not found.group().endswith(">")
+        body = found.group().removesuffix(">")
+        is_empty = body.endswith("/")
+        name, is_text = _attributes(body.removesuffix("/"))
+        return Tag(found.end(), name, is_text, is_empty, is_cut)
+
+    def end_of_closer(self, text: str, start: int, *, final: bool) -> int | None:
+        """Where the closing tag at `start` ends. None: more input. A `>` that is missing ends it behind its name."""
+        found = self.closer.match(text, start, partial=not final)
+        if found is not None:
+            return None if found.partial else found.end()
+        kind = self._kind.match(text, start)
+        assert kind is not None
+        return kind.end()
+
+    def ends_cut(self, text: str, start: int) -> bool:
+        """Whether nothing but the beginning of a call's end stands from `start` on."""
+        found = self._end.fullmatch(text, start, partial=True)
+        return found is not None
+
+
+def _attributes(body: str) -> tuple[str | None, bool | None]:
+    """The name that a tag gives, and whether its value is text."""
+    if equals := _EQUALS.match(body):
+        name = equals[1].strip()
+        quoted = len(name) > 1 and name[0] == name[-1] and name[0] in "\"'"
+        return name[1:-1] if quoted else name, None
+    found = {key: next((value for value in values if value), "") for key, *values in _ATTRIBUTE.findall(body)}
+    name = found.get("name")
+    unescaped = None if name is None else _ENTITY.sub(lambda entity: _ENTITIES[entity.group()], name)
+    return unescaped, _IS_TEXT.get(found.get("string", ""))
+
+
+class InvokeScanner(TextValueScanner):
+    """Reads the inside of a call in the states `invoke` (its opening tag), `pairs` (between its parameters),
+    `parameter` (an opening tag) and `value`. It begins at `<invoke`, with `enter_invoke`."""
+
+    tags: ClassVar[InvokeTags]
+
+    def __init_subclass__(cls) -> None:
+        """Take what the tags say."""
+        super().__init_subclass__()
+        if hasattr(cls, "tags"):
+            cls.value_ends = cls.tags.value_ends
+            cls.call_ends = cls.tags.call_ends
+
+    def enter_invoke(self, marker: str) -> State:
+        """The call whose opening tag begins with `marker`, at the cursor, was begun."""
+        self.tape.i += len(marker)
+        return self.invoke
+
+    def invoke(self) -> State | None:
+        """The opening tag of a call."""
+        tape = self.tape
+        tag = self.tags.opening_tag(tape.text, tape.i, final=self.final)
+        if tag is None:
+            return None
+        tape.i = tag.end
+        if self.final and tag.is_cut and tag.end == len(tape.text):
+            return self.cut_off()
+        following = self.begin_arguments((tag.name or "").strip())
+        if tag.is_cut:
+            self.arguments.note("missing-key-end")
+        return self.finish_call() if tag.is_empty else following
+
+    def pairs(self) -> State | None:
+        """Before, between and behind the parameters."""
+        tape = self.tape
+        tape.i = _skip_space(tape.text, tape.i).end()
+        index, marker = self.tags.between.find(tape.text, tape.i)
+        if index > tape.i:
+            self.arguments.note("surrounding-text")
+            tape.i = index
+        if marker is None:
+            return self._stream_ended() if self.final else None
+        kind = self.tags.kind(marker)
+        if kind == "parameter":
+            self.key_start = tape.pos
+            tape.i += len(marker)
+            return self.parameter
+        if kind in ("/invoke", "/parameter"):
+            end = self.tags.end_of_closer(tape.text, tape.i, final=self.final)
+            if end is None:
+                return self._stream_ended() if self.final else None
+            tape.i = end
+            if kind == "/invoke":
+                return self.finish_call()
+            self.arguments.note("stray-closer")
+            return self.pairs
+        self.arguments.note("missing-call-end")
+        return self.finish_call()
+
+    def parameter(self) -> State | None:
+        """The opening tag of a parameter."""
+        tape = self.tape
+        tag = self.tags.opening_tag(tape.text, tape.i, final=self.final)
+        if tag is None:
+            return None
+        tape.i = tag.end
+        if self.final and tag.is_cut and tag.end == len(tape.text):
+            return self.cut_off()
+        if tag.is_cut:
+            self.arguments.note("missing-key-end")
+        if tag.name is None:
+            self.arguments.note("missing-key")
+            return self.pairs
+        if not tag.is_empty:
+            return self.begin_value(tag.name, is_text=tag.is_text)
+        self.arguments.begin(tag.name, self.sink(), is_text=True)
+        self.arguments.end("", self.sink())
+        return self.pairs
+
+    def _stream_ended(self) -> State:
+        """The stream ends between two parameters, or before the first, if the call's closer was not begun."""
+        tape = self.tape
+        begun = bool(self.arguments.value) or len(tape.text) - tape.i > 1
+        if self.truncated or not begun or not self.tags.ends_cut(tape.text, tape.i):
+            return self.cut_off()
+        tape.i = len(tape.text)
+        self.arguments.note("missing-call-end")
+        return self.finish_call()
+
+    @property
+    def released(self) -> int:
+        return self.open_call.start if self.call and self.state == self.invoke else super().released
+
+
+class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
+    """Reads such calls between tags that are plain text. Beside the states of `InvokeScanner` and `PlainTagScanner` it
+    has `section`: between the calls of a section, and behind every call.
+
+    A subclass says which `tags` there are, which tokens are special, and how turns begin. `text_headers` are those of
+    its `turn_openers` that are plain text; in thinking they are only mentioned.
+    """
+
+    text_headers: ClassVar[tuple[str, ...]] = ()
+    result_ends: ClassVar[tuple[str, ...]] = ()
+    closers = ()
+
+    def __init_subclass__(cls) -> None:
+        """Make the marker sets out of the tags."""
+        super().__init_subclass__()
+        tags = cls.tags
+        calls = (*tags.sections, tags.invoke)
+        literals = (*cls.thinking_tags, *cls.result_begins, *cls.result_ends, *cls.special_tokens, *cls.turn_openers)
+        cls.text_markers = tags.tag_set(literals, opening=calls, closing=(*calls, tags.parameter))
+        cls.call_begins = tuple(f"<{name}" for name in calls)
+        cls.section_markers = tags.tag_set(opening=calls, closing=(*calls, tags.parameter))
+
+    section_markers: ClassVar[TagSet]
+
+    def _reset(self) -> None:
+        self._in_section = False
+        super()._reset()
+
+    # What opens a call.
+
+    def opens_call(self, marker: str) -> bool:
+        """Whether a call, or a section of them, may begin here."""
+        return self.tags.kind(marker) in ("invoke", "section")
+
+    def start_behind(self, marker: str) -> "regex.Pattern[str]":
+        """What follows where it does."""
+        return self.tags.section_start if self.tags.kind(marker) == "section" else self.tags.call_start
+
+    def whole_opener(self, marker: str) -> str:
+        """All of the tag."""
+        tape = self.tape
+        tag = self.tags.opening_tag(tape.text, tape.i + len(marker), final=True)
+        return marker if tag is None else tape.text[tape.i : tag.end]
+
+    def end_of_block(self, marker: str) -> str:
+        """The closer of that tag."""
+        return f"</{marker[1:]}>"
+
+    def think_end(self) -> ThinkEnd:
+        """Finds the end of the thinking behind a call's opener in it."""
+        return ThinkEndOutsideValues(self.value_ends, self.think_ends)
+
+    def _begin_call_here(self, marker: str) -> State:
+        if self.tags.kind(marker) == "section":
+            return self._enter_section(marker)
+        return super()._begin_call_here(marker)
+
+    def enter_call(self) -> State:
+        """The state behind `<invoke`; a call is open."""
+        return self.invoke
+
+    # Sections.
+
+    def after_call(self) -> State:
+        """What may stand behind a call is another one, or the section's end."""
+        return self.section
+
+    def _enter_section(self, marker: str) -> State:
+        self.pass_markup(self.whole_opener(marker))
+        self._in_section = True
+        return self.section
+
+    def section(self) -> State | None:
+        """Between calls: white space before a tag is layout, anything else is text."""
+        tape = self.tape
+        text = tape.text
+        at = _skip_some_space(text, tape.i).end()
+        index, marker = self.section_markers.find(text, at, final=self.final)
+        if marker is None and index == at and not self.final:
+            return None
+        if marker is None or index != at:
+            return self._leave_section(at)
+        kind = self.tags.kind(marker)
+        if kind.startswith("/"):
+            closer = self.tags.closer.match(text, at, partial=not self.final)
+            if closer is None:
+                return self._leave_section(at)
+            if closer.partial:
+                return None
+            tape.i = at
+            self.pass_markup(closer.group())
+            self._in_section = self._in_section and kind != "/section"
+            return self.section
+        if self._in_section and kind == "invoke":
+            tag = self.tags.opening_tag(text, at + len(marker), final=self.final)
+            if tag is None:
+                return None
+            begins = not tag.is_cut
+        else:
+            start = self.start_behind(marker).match(text, at + len(marker), partial=not self.final)
+            if start is not None and start.partial:
+                return None
+            begins = start is not None
+        if not begins:
+            return self._leave_section(at)
+        tape.i = at
+        return self._begin_call_here(marker)
+
+    def _leave_section(self, at: int) -> State:
+        """Text follows; or a tag that the end of the stream cut off, which is none."""
+        self._in_section = False
+        text = self.tape.text
+        if self.final and at < len(text) and self.section_markers.held_suffix(text, at) == at:
+            self.tape.i = len(text)
+        return self.home()
+
+    # Mentions.
+
+    def _closer(self, marker: str) -> State | None:
+        if not self.tags.kind(marker):
+            return super()._closer(marker)
+        tape, tags = self.tape, self.tags
+        if self.markdown.blank and self.final and tags.ends_cut(tape.text, tape.i):
+            self.pass_markup(tape.text[tape.i :])
+            return self.outside
+        pattern = tags.closer if self.markdown.blank else tags.closer_run
+        found = pattern.match(tape.text, tape.i, partial=not self.final)
+        if found is None:
+            return self._mention(marker)
+        if found.partial:
+            return None
+        self.pass_markup(found.group())
+        return self.outside
+
+    def _turn_header(self, marker: str) -> State | None:
+        if self.thinking_open and marker in self.text_headers:
+            return self._mention(marker)
+        return super()._turn_header(marker)
+
+    def end_call(self, arguments: Arguments) -> None:
+        """The open call is over. One without arguments in the middle of a line, of a tool that is none, is prose."""
+        name = self.open_call.name
+        if self._may_be_prose and not arguments.value and self.tools is not None and name not in self.tools:
+            self.take_back_opener()
+            return
+        super().end_call(arguments)
