@@ -221,9 +221,9 @@ class ArgumentScanner(Scanner):
     def after_too_large(self) -> State:
         """Skip to the end of the call."""
         self._skipped_last = ""
-        return self._skip
+        return self.skip
 
-    def _skip(self) -> State | None:
+    def skip(self) -> State | None:
         tape = self.tape
         start = tape.i
         index, marker = self.broken_ends.find(tape.text, start, final=self.final)
@@ -240,5 +240,5 @@ class ArgumentScanner(Scanner):
             tape.i += len(marker)
             if not real:
                 self._skipped_last = ""
-                return self._skip
+                return self.skip
         return self.after_call()

@@ -183,7 +183,7 @@ class InvokeScanner(TextValueScanner):
         super().__init_subclass__()
         if hasattr(cls, "tags"):
             cls.value_ends = cls.tags.value_ends
-            cls.call_ends = cls.tags.call_ends
+            cls.block_ends = cls.tags.call_ends
 
     def enter_invoke(self, marker: str) -> State:
         """The call whose opening tag begins with `marker`, at the cursor, was begun."""
@@ -199,7 +199,7 @@ class InvokeScanner(TextValueScanner):
         tape.i = tag.end
         if self.final and tag.is_cut and tag.end == len(tape.text):
             return self.cut_off()
-        following = self.begin_arguments((tag.name or "").strip())
+        following = self.begin_pairs((tag.name or "").strip())
         if tag.is_cut:
             self.arguments.note("missing-key-end")
         return self.finish_call() if tag.is_empty else following
@@ -213,7 +213,7 @@ class InvokeScanner(TextValueScanner):
             self.arguments.note("surrounding-text")
             tape.i = index
         if marker is None:
-            return self._stream_ended() if self.final else None
+            return self._ended_between() if self.final else None
         kind = self.tags.kind(marker)
         if kind == "parameter":
             self.key_start = tape.pos
@@ -222,7 +222,7 @@ class InvokeScanner(TextValueScanner):
         if kind in ("/invoke", "/parameter"):
             end = self.tags.end_of_closer(tape.text, tape.i, final=self.final)
             if end is None:
-                return self._stream_ended() if self.final else None
+                return self._ended_between() if self.final else None
             tape.i = end
             if kind == "/invoke":
                 return self.finish_call()
@@ -251,7 +251,7 @@ class InvokeScanner(TextValueScanner):
         self.arguments.end("", self.sink())
         return self.pairs
 
-    def _stream_ended(self) -> State:
+    def _ended_between(self) -> State:
         """The stream ends between two parameters, or before the first, if the call's closer was not begun."""
         tape = self.tape
         begun = bool(self.arguments.value) or len(tape.text) - tape.i > 1

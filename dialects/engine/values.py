@@ -267,7 +267,7 @@ class TextValueScanner(Scanner):
     dialect writes `pairs`, the state before and between its arguments, and reads their names."""
 
     value_ends: ClassVar[ValueEnds]
-    call_ends: ClassVar[MarkerSet]
+    block_ends: ClassVar[MarkerSet]
     """The closers of a call."""
     has_python_scalars: ClassVar[bool] = False
     """Whether `True`, `False` and `None` are the dialect's own form of these values."""
@@ -279,7 +279,7 @@ class TextValueScanner(Scanner):
         self.arguments = TextArguments({}, call_id="", name="")
         super()._reset()
 
-    def begin_arguments(self, name: str) -> State:
+    def begin_pairs(self, name: str) -> State:
         """The open call's name is known, or empty if there is none; its arguments follow."""
         if name:
             self.name_call(name)
@@ -328,7 +328,7 @@ class TextValueScanner(Scanner):
     def skip(self) -> State | None:
         """The rest of a call that was too large."""
         tape = self.tape
-        tape.i, marker = self.call_ends.find(tape.text, tape.i, final=self.final)
+        tape.i, marker = self.block_ends.find(tape.text, tape.i, final=self.final)
         if marker is None:
             return None
         self.pass_markup(marker)
