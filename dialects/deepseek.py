@@ -24,11 +24,12 @@ from collections.abc import Sequence
 
 import regex
 
-from dialects.engine.argument_scanner import ArgumentScanner
 from dialects.engine.arguments import StringEnds
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.fenced_arguments import FENCE, FencedArguments
+from dialects.engine.invoke_tags import InvokeTags
 from dialects.engine.markers import MarkerSet
+from dialects.engine.mixed_calls import MixedCallScanner
 from dialects.engine.rendering import compact_json
 from dialects.engine.scanner import State
 from dialects.messages import Message, ToolCall, ToolResult
@@ -47,14 +48,7 @@ RESULT_TAG_ENDS = ("</function_results>", "</tool_result>")
 TURN_TOKENS = (TEXT_BEGIN, TEXT_END, SYSTEM, USER, ASSISTANT)
 CALL_TOKENS = (SECTION_BEGIN, SECTION_END, CALL_BEGIN, CALL_END)
 RESULT_TOKENS = (RESULTS_BEGIN, RESULTS_END, RESULT_BEGIN, RESULT_END)
-OTHER_TOKENS = (
-    "<｜fim▁begin｜>",
-    "<｜fim▁hole｜>",
-    "<｜fim▁end｜>",
-    "<｜search▁begin｜>",
-    "<｜search▁end｜>",
-    "<|EOT|>",
-)
+OTHER_TOKENS = ("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>", "<|EOT|>")
 
 
 def spellings(*tokens: str) -> dict[str, str]:
@@ -62,46 +56,57 @@ def spellings(*tokens: str) -> dict[str, str]:
     return {token.replace("｜", bar).replace("▁", block): token for token in tokens for bar in "｜|" for block in "▁_"}
 
 
-CALL_SPELLINGS, TURN_SPELLINGS = spellings(*CALL_TOKENS), spellings(*TURN_TOKENS)
-RESULT_SPELLINGS, SEPARATORS = spellings(*RESULT_TOKENS), spellings(SEPARATOR)
-TOKENS = {**CALL_SPELLINGS, **TURN_SPELLINGS, **RESULT_SPELLINGS, **SEPARATORS, **spellings(*OTHER_TOKENS)}
-DSML = "｜DSML｜"
-DSML_BEGINS = tuple(slash + bars for slash in ("<", "</") for bars in (DSML, "|DSML|", "｜｜DSML｜｜", "||DSML||"))
-TAG_BEGINS = tuple(layout + begin for layout in ("", "\n", "\n\n") for begin in DSML_BEGINS)
-"""With the newlines that the template writes before the calls."""
-ANY_TOKEN = "<｜"
+TOKENS = spellings(*CALL_TOKENS, *TURN_TOKENS, *RESULT_TOKENS, SEPARATOR, *OTHER_TOKENS)
+ANY_TOKEN, DSML = "<｜", "｜DSML｜"
+TAG_BEGINS = tuple(slash + bars for slash in ("<", "</") for bars in (DSML, "|DSML|", "｜｜DSML｜｜", "||DSML||"))
+SPACED_TAG_BEGINS = tuple(newlines + begin for newlines in ("\n", "\n\n") for begin in TAG_BEGINS)
+"""The newlines that the template writes before the calls are layout."""
 CONTROL_TOKENS = (*TURN_TOKENS, *spellings(SECTION_BEGIN, SECTION_END), CALL_BEGIN, CALL_END, SEPARATOR, *RESULT_TOKENS,
-                  *OTHER_TOKENS, *DSML_BEGINS, DSML, THINK_BEGIN, THINK_END)  # fmt: skip
+                  *OTHER_TOKENS, *TAG_BEGINS, DSML, THINK_BEGIN, THINK_END)  # fmt: skip
 
-HEADER_ENDS = MarkerSet([*SEPARATORS, "{", FENCE, *CALL_SPELLINGS, *TURN_SPELLINGS])
+MARK = "[｜|]{1,2}DSML[｜|]{1,2} ?"
+SECTIONS = ("function_calls", "tool_calls", "calls")
+TOKEN = regex.compile(
+    rf"(?P<invoke><{MARK}invoke(?=[\s=/>]))"
+    rf"|<(?:(?P<section>)|(?P<section_end>/)){MARK}(?:{'|'.join(SECTIONS)})\s{{0,16}}>"
+    rf"|</?{MARK}(?:parameter[^<>\n]{{0,512}}+|\w{{0,24}}+\s{{0,16}}/?)>"
+    r"|<｜[^<>｜\n]{1,64}+｜>"
+)
+HEADER_ENDS = MarkerSet(["{", FENCE, *spellings(SEPARATOR, *CALL_TOKENS, *TURN_TOKENS)])
 STOPS = {SYSTEM: "fabricated-turn", RESULTS_BEGIN: "fabricated-result", RESULT_BEGIN: "fabricated-result"}
 RESULT_AHEAD = regex.compile(r"\s{0,16}+<tool_result>")
-OTHER_TOKEN = regex.compile(r"<｜[^<>｜\n]{1,64}+｜>")
 TYPE = "function"
 NAME = regex.compile(rf"(?:{TYPE}\s+)?(\S{{1,256}})")
-TYPED_NAME = regex.compile(r"\s{0,16}+(?P<name>[^\s{}\[\]\"`<]{1,256}+)(?=[ \t]{0,16}+(?:\r?\n|```|[{<]))")
+TYPED_NAME = regex.compile(r"\s{0,16}+(?:(?P<name>[^\s{}\[\]\"`<]{1,256}+)(?=[ \t]{0,16}+(?:\r?\n|```|[{<]))|(?=\{))")
 FENCE_BEGIN = regex.compile(rf"\s{{0,16}}+{FENCE}[a-zA-Z]{{0,16}}+(?=[^a-zA-Z])")
 PROMPT_ENDS = (*spellings(ASSISTANT, RESULT_END, RESULTS_END), *RESULT_TAG_ENDS)
 """What an assistant's body follows."""
 
 
-class DeepSeekScanner(ArgumentScanner):
+class DeepSeekScanner(MixedCallScanner):
     """Reads DeepSeek; see the grammar above.
 
     `outside` (text) -> `section` -> `header` (up to the separator) -> `typed_name` (V3) -> `fence` -> `args` ->
-    `section` -> ... -> `outside`, and `thinking` beside them.
+    `section` -> ... -> `outside`, and `thinking` beside them. Between `DSML` tags a call has the states of
+    `InvokeScanner`. What stands outside of a section is read as well, and a turn's end ends a section.
     """
 
-    text_markers = MarkerSet(
-        [*TOKENS, *TAG_BEGINS, DSML, ANY_TOKEN, *RESULT_TAGS, *RESULT_TAG_ENDS, THINK_BEGIN, THINK_END]
+    tags = InvokeTags(
+        sections=SECTIONS,
+        mark=MARK,
+        turn_ends=(*spellings(*CALL_TOKENS, *TURN_TOKENS, *RESULT_TOKENS), *RESULT_TAGS),
+        slips=r"\w{1,24}",
     )
+    text_markers = MarkerSet([*TOKENS, *TAG_BEGINS, *SPACED_TAG_BEGINS, DSML, ANY_TOKEN, *RESULT_TAGS,
+                              *RESULT_TAG_ENDS, THINK_BEGIN, THINK_END])  # fmt: skip
     thinking_tags = (THINK_BEGIN, THINK_END)
     call_ends = tuple(spellings(CALL_END))
     closed_by = "}`"
-    argument_ends = MarkerSet([*CALL_SPELLINGS, *TURN_SPELLINGS, *RESULT_SPELLINGS])
-    broken_ends = MarkerSet(CALL_SPELLINGS)
+    argument_ends = MarkerSet(spellings(*CALL_TOKENS, *TURN_TOKENS, *RESULT_TOKENS))
+    broken_ends = MarkerSet(spellings(*CALL_TOKENS))
     string_ends = StringEnds(
-        r"<[｜|]tool[▁_]calls?[▁_]end[｜|]>\s{0,64}<[｜|](?:tool[▁_](?:calls?|outputs?)[▁_](?:begin|end)|end[▁_]of[▁_]sentence|User|Assistant)[｜|]>"
+        r"<[｜|]tool[▁_]calls?[▁_]end[｜|]>\s{0,64}<[｜|]"
+        r"(?:tool[▁_](?:calls?|outputs?)[▁_](?:begin|end)|end[▁_]of[▁_]sentence|User|Assistant)[｜|]>"
         r"|<[｜|]tool[▁_]call[▁_]begin[｜|]>\s{0,64}[^\s<>]{1,256}\s{0,64}<[｜|]tool[▁_]sep[｜|]>",
         markers=spellings(CALL_BEGIN, CALL_END, SECTION_END),
         closers=tuple(spellings(CALL_END, SECTION_END)),
@@ -138,16 +143,22 @@ class DeepSeekScanner(ArgumentScanner):
         """Pass the marker at the cursor; the state that it leads to."""
         if marker is None:
             return None
+        if marker in SPACED_TAG_BEGINS:
+            self.pass_markup(marker[: marker.index("<")])
+            return self.home()
+        if marker in TAG_BEGINS or marker == ANY_TOKEN:
+            return self.token(marker)
         token = TOKENS.get(marker, marker)
         if token in STOPS or (token in RESULT_TAGS and self.has_called):
             self.stop(STOPS.get(token, "fabricated-result"))
             return self.outside
         if token == USER:
             return self.user_turn(marker)
-        if token == ANY_TOKEN:
-            return self.other_token()
         if token == CALL_BEGIN:
-            return self.call_begin(marker)
+            self.begin_call_in_section()
+            self.tape.i += len(marker)
+            self.header_start = self.tape.pos
+            return self.header
         if token == SECTION_BEGIN:
             self.begin_section()
         elif token in (SECTION_END, TEXT_END, ASSISTANT):
@@ -168,17 +179,29 @@ class DeepSeekScanner(ArgumentScanner):
         self.stop("fabricated-turn" if result is None else "fabricated-result")
         return self.outside
 
-    def other_token(self) -> State | None:
-        """One of the many tokens that have nothing to do with calls, or the beginning of none."""
+    def token(self, marker: str) -> State | None:
+        """A tag of a call or a stray one, or one of the many tokens that have nothing to do with calls. A beginning
+        that nothing fits behind is swallowed alone, but for that of a mere `<｜`."""
         tape = self.tape
-        token = OTHER_TOKEN.match(tape.text, tape.i, partial=not self.final)
-        if token is None:
-            tape.i += len(ANY_TOKEN)
-            self.say(ANY_TOKEN)
+        found = TOKEN.match(tape.text, tape.i, partial=True)
+        if found is not None and found.partial:
+            if not self.final:
+                return None
+            found = found if marker in TAG_BEGINS else None
+        if found is None and marker == ANY_TOKEN:
+            tape.i += len(marker)
+            self.say(marker)
             return self.home()
-        if token.partial:
-            return None
-        self.pass_markup(token.group())
+        kind = None if found is None or found.partial else found.lastgroup
+        markup = marker if found is None else found.group()
+        if kind == "invoke":
+            self.begin_call_in_section()
+            return self.enter_invoke(markup)
+        if kind == "section":
+            self.begin_section()
+        elif kind == "section_end":
+            self.in_section = False
+        self.pass_markup(markup)
         return self.home()
 
     # Calls.
@@ -189,12 +212,10 @@ class DeepSeekScanner(ArgumentScanner):
         self.section_repairs = ("unclosed-thinking",) if self.thinking_open else ()
         self.end_thinking()
 
-    def call_begin(self, marker: str) -> State:
+    def begin_call_in_section(self) -> None:
+        """A call begins at the cursor; it may stand alone."""
         self.begin_call(*self.section_repairs, *(() if self.in_section else ("missing-section",)))
         self.section_repairs = ()
-        self.tape.i += len(marker)
-        self.header_start = self.tape.pos
-        return self.header
 
     def after_call(self) -> State:
         self.has_called = True
@@ -204,15 +225,12 @@ class DeepSeekScanner(ArgumentScanner):
         tape = self.tape
         tape.i, marker = HEADER_ENDS.find(tape.text, tape.i, final=self.final)
         if marker is None:
-            if self.final:
-                self.drop_call("unfinished")
-                return self.home()
-            return None
+            return self.cut_off() if self.final else None
         header, token = tape.slice(self.header_start, tape.pos).strip(), TOKENS.get(marker, marker)
         self.is_fenced = token == FENCE
         if token == SEPARATOR:
             tape.i += len(marker)
-            if header in ("", TYPE):
+            if header == TYPE:
                 return self.typed_name
         elif token in ("{", FENCE):
             self.open_call.repairs.append("missing-arguments-begin")
@@ -225,17 +243,15 @@ class DeepSeekScanner(ArgumentScanner):
         return self.fence
 
     def typed_name(self) -> State | None:
-        """The name that follows a type."""
+        """The name that follows a type, if that is no name itself."""
         tape = self.tape
         found = TYPED_NAME.match(tape.text, tape.i, partial=not self.final)
         if found is not None and found.partial:
             return None
         if found is not None:
             tape.i = found.end()
-            self.is_fenced = True
-            self.name_call(found["name"])
-        elif tape.slice(self.header_start, tape.pos).lstrip().startswith(TYPE) and tape.text.startswith("{", tape.i):
-            self.name_call(TYPE)
+            self.is_fenced = found["name"] is not None
+            self.name_call(found["name"] or TYPE)
         return self.fence
 
     def fence(self) -> State | None:
@@ -274,13 +290,8 @@ class DeepSeek(Dialect):
         return "\n".join(f"{RESULT_BEGIN}{result.content}{RESULT_END}" for result in results)
 
     def turn_text(self, role: str, name: str | None, body: str) -> str:
-        match role:
-            case "assistant":
-                return f"{ASSISTANT}{body}{TEXT_END}"
-            case "user":
-                return f"{USER}{body}"
-            case _:
-                return body
+        before, after = {"user": (USER, ""), "assistant": (ASSISTANT, TEXT_END)}.get(role, ("", ""))
+        return before + body + after
 
     def transcript_text(self, messages: Sequence[Message], tools: Tools) -> str:
         return TEXT_BEGIN + super().transcript_text(messages, tools)

@@ -58,7 +58,8 @@ class Tag(NamedTuple):
 
 class InvokeTags:
     """The tags of a dialect; see the module's description. `turn_ends` are literals that end a call whose closer is
-    missing. `has_layout`: one newline on each inner side of a parameter's tags belongs to them."""
+    missing. `has_layout`: one newline on each inner side of a parameter's tags belongs to them. `slips` is a pattern of
+    names that a parameter's closer may have by mistake, where the `mark` alone says that it is a tag."""
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class InvokeTags:
         mark: str = PREFIX + "?",
         turn_ends: tuple[str, ...] = (),
         has_layout: bool = False,
+        slips: str = "",
     ) -> None:
         self.mark = mark
         self.sections = sections
@@ -76,14 +78,16 @@ class InvokeTags:
         self.parameter = parameter
         calls = (*sections, invoke)
         names = (*calls, parameter)
-        self.between = self.tag_set(turn_ends, opening=names, closing=names)
+        slips = rf"(?!(?:{'|'.join(names)})[\s=/>])(?:{slips})" if slips else ""
+        self.between = self.tag_set(turn_ends, opening=names, closing=names, closing_too=slips)
         """What may stand between two parameters."""
         self.call_ends = self.tag_set(closing=calls)
-        self._kind = re.compile(rf"<(/?){mark}({'|'.join(names)})")
+        any_name = "|".join((*names, *filter(None, [slips])))
+        self._kind = re.compile(rf"<(/?){mark}({any_name})(?=[\s=/>]|\Z)")
         self._roles = {**dict.fromkeys(sections, "section"), invoke: "invoke", parameter: "parameter"}
         self._opening = regex.compile(_BODY + ">")
         self._broken = regex.compile(r"[^<>\n]{0,256}+(?P<end>>|(?=[<\n]))")
-        self.closer = regex.compile(rf"</{mark}(?:{'|'.join(names)})\s{{0,16}}>")
+        self.closer = regex.compile(self._closed(any_name))
         run = (self._closed(parameter), self._closed(invoke), self._closed(*sections))
         self.closer_run = regex.compile(
             r"(?:{0}\s{{0,16}}){{1,4}}{1}(?:\s{{0,16}}(?:{1}|{2})){{0,4}}|{1}(?:\s{{0,16}}{2}){{1,4}}".format(*run)
@@ -92,7 +96,7 @@ class InvokeTags:
         self._end = regex.compile(rf"(?:{self._closed(invoke)}\s{{0,64}})?{self._closed(*sections)}")
         following = rf"<{mark}(?:{'|'.join(names)})(?=[\s=/>])|</{mark}(?:{'|'.join(calls)})(?=[\s>])"
         ending = "|".join(map(re.escape, turn_ends)) or r"(?!)"
-        closer = self._closed(parameter)
+        closer = self._closed(parameter, *filter(None, [slips]))
         first = (
             rf"{_BODY}(?<=/)>|{_BODY}>\s{{0,64}}"
             rf"(?:<{mark}{parameter}(?=[\s=/>])|</{mark}(?:{'|'.join(calls)})(?=[\s>])|{ending})"
@@ -105,9 +109,10 @@ class InvokeTags:
         )
         """What follows `<SECTION` where it opens a section of calls."""
         self.value_ends = ValueEnds(
-            self.tag_set(opening=names, closing=names),
+            self.tag_set(opening=names, closing=names, closing_too=slips),
             openers=self.tag_set((), opening=(parameter,)),
             closer=closer,
+            exact_closer=self._closed(parameter),
             continuation=rf"(?:\s{{0,16}}{closer}){{0,3}}\s{{0,64}}(?:{following})",
             opening=rf"<{mark}{parameter}(?:\s[^<>]{{0,256}}|=[^<>\n]{{0,256}})>",
             others=rf"</{mark}(?:{'|'.join(calls)})\s{{0,16}}>|<{mark}{invoke}(?:{first})|{closer}\s{{0,64}}(?:{ending})",
@@ -118,16 +123,21 @@ class InvokeTags:
         return rf"</{self.mark}(?:{'|'.join(names)})\s{{0,16}}>"
 
     def tag_set(
-        self, literals: Iterable[str] = (), *, opening: Iterable[str] = (), closing: Iterable[str] = ()
+        self,
+        literals: Iterable[str] = (),
+        *,
+        opening: Iterable[str] = (),
+        closing: Iterable[str] = (),
+        closing_too: str = "",
     ) -> TagSet:
         """Literals, and tags of these names."""
-        return TagSet(literals, opening=opening, closing=closing, mark=self.mark)
+        return TagSet(literals, opening=opening, closing=closing, closing_too=closing_too, mark=self.mark)
 
     def kind(self, marker: str) -> str:
         """What a marker is the beginning of: `section`, `invoke`, `parameter`, with a slash before it where that is a
         closer; empty: none of the tags."""
         found = self._kind.match(marker)
-        return found[1] + self._roles[found[2]] if found else ""
+        return found[1] + self._roles.get(found[2], "parameter") if found else ""
 
     def opening_tag(self, text: str, behind: int, *, final: bool) -> Tag | None:
         """The tag whose name ends at `behind`. None: more input. Where its `>` is missing, it ends before the next tag
@@ -250,6 +260,15 @@ class InvokeScanner(TextValueScanner):
         self.arguments.begin(tag.name, self.sink(), is_text=True)
         self.arguments.end("", self.sink())
         return self.pairs
+
+    def skip(self) -> State | None:
+        tape = self.tape
+        tape.i, marker = self.block_ends.find(tape.text, tape.i, final=self.final)
+        end = self.tags.end_of_closer(tape.text, tape.i, final=self.final) if marker else None
+        if end is None:
+            return None
+        self.pass_markup(tape.text[tape.i : end])
+        return self.after_call()
 
     def _ended_between(self) -> State:
         """The stream ends between two parameters, or before the first, if the call's closer was not begun."""

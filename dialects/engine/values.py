@@ -30,9 +30,9 @@ class ValueEnds:
     """Where a value may end.
 
     `markers` finds the tags that matter in a value, `openers` those that open one; `closer` is a pattern of its closer,
-    `continuation` of what may follow that. `others` are patterns of tags that may end it where the closer is missing,
-    `opening` is one of them: that of the next value, up to where that begins. All are bounded in length. With
-    `has_layout` one newline on each inner side of the tags belongs to them.
+    `exact_closer` one of how that should be written, `continuation` of what may follow it. `others` are patterns of
+    tags that may end it where the closer is missing, `opening` is one of them: that of the next value, up to where that
+    begins. All are bounded in length. With `has_layout` one newline on each inner side of the tags belongs to them.
     """
 
     def __init__(
@@ -44,12 +44,14 @@ class ValueEnds:
         continuation: str,
         opening: str,
         others: str,
+        exact_closer: str | None = None,
         has_layout: bool = False,
     ) -> None:
         self.markers = markers
         self.openers = openers
         self.has_layout = has_layout
         self.closer = regex.compile(closer)
+        self.exact_closer = regex.compile(exact_closer or closer)
         self.pattern = regex.compile(
             rf"(?P<closer>{closer}(?:{continuation}))|(?P<opening>{opening})|(?P<other>{others})"
         )
@@ -209,6 +211,8 @@ class ValueReader:
         if behind is None:
             self.arguments.note("missing-value-end")
             return BROKEN
+        if not self._ends.exact_closer.match(tape.text, tape.i):
+            self.arguments.note("wrong-value-end")
         tape.i = behind
         return DONE
 
