@@ -151,6 +151,12 @@ _HEADERS: dict[str, tuple[str, ...]] = {
     "kimi": (r"<\|im_(?:system|user|assistant)\|>[^<\n]{0,64}<\|im_middle\|>",),
     "hermes": (r"<\|im_start\|>assistant", r"<\|im_start\|>(?:system|user|tool)\Z"),
     "qwen3": (r"<\|im_start\|>assistant", r"<\|im_start\|>(?:system|user|tool)\Z"),
+    "deepseek": (
+        r"</?[｜|]{1,2}DSML[｜|]{1,2}(?:\w{0,24}/?|parameter[^<>]{0,512})>",
+        r"</?[｜|]{1,2}DSML[｜|]{1,2}[^<>]*\Z",
+        r"<[｜|][^<>｜]{1,64}[｜|]>",
+        r"</?(?:function_results|tool_result)>",
+    ),
     "harmony": (
         r"<\|start\|>assistant",
         rf"<\|start\|>[^<{{=]{{1,256}}?{_GOES_ON}",
