@@ -160,6 +160,187 @@ def test_a_tool_may_be_called_function() -> None:
     assert seen(typed(("function", '{"a": 1}')))[2] == [("function", {"a": 1}, ())]
 
 
+# Tags, of V3.2 and later.
+
+OUTER = {"V3.2": ("function_calls", ""), "V4": ("tool_calls", ""), "V4.1": (" calls", " ")}
+every_form = pytest.mark.parametrize("form", OUTER)
+
+
+def tagged(form: str, *calls: tuple[str, dict[str, Any]]) -> str:
+    """Calls as the vendor's encoder writes them."""
+    outer, space = OUTER[form]
+    blocks = []
+    for name, arguments in calls:
+        pairs = [
+            f'<｜DSML｜{space}parameter name="{key}" string="{str(isinstance(value, str)).lower()}">'
+            f"{value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}</｜DSML｜{space}parameter>"
+            for key, value in arguments.items()
+        ]
+        lines = "\n".join(pairs)
+        blocks.append(f'<｜DSML｜{space}invoke name="{name}">\n{lines}\n</｜DSML｜{space}invoke>')
+    body = "\n".join(blocks)
+    return f"\n\n<｜DSML｜{outer}>\n{body}\n</｜DSML｜{outer}>"
+
+
+_TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.lists(
+    st.sampled_from(
+        ["\n", " ", "<", "</", "｜DSML｜", "<｜", "null", "3", '"x"', "<b>", "```", "</think>", "<think>", "é"]
+    ),
+    max_size=5,
+).map("".join)
+_VALUES = _TEXTS | st.integers() | st.booleans() | st.none() | st.lists(_TEXTS, max_size=2) | st.just({"a": [1, None]})
+
+
+@every_form
+@settings(max_examples=max(10, settings().max_examples // 10))
+@given(data=st.data())
+def test_calls_of_the_vendors_encoder_are_read_back(form: str, data: st.DataObject) -> None:
+    values = st.dictionaries(st.sampled_from(["port", "a", "b-c", "x.y"]), _VALUES, max_size=3)
+    calls = [(name, data.draw(values)) for name in ("one", "two")]
+    said = data.draw(st.sampled_from(["", "I look it up."]))
+    text = f"{said}{tagged(form, *calls)}<｜end▁of▁sentence｜>"
+    for pieces in ([text], list(text), cut(text, data.draw(cuts(text)))):
+        events = scan_pieces("deepseek", pieces, strict=True, tools=data.draw(st.sampled_from([None, [TIDE]])))
+        check_order(events)
+        check_arguments(events)
+        ends = [event for event in events if isinstance(event, ToolEnd)]
+        assert [(end.name, repr(end.arguments), end.repairs) for end in ends] == [(n, repr(a), ()) for n, a in calls]
+        assert "".join(event.text for event in events if isinstance(event, Text)) == said
+
+
+def test_what_string_says_of_a_value_counts_whatever_the_schema_does() -> None:
+    tools = [
+        {
+            "name": "f",
+            "parameters": {"type": "object", "properties": {"s": {"type": "string"}, "n": {"type": "integer"}}},
+        }
+    ]
+    for given_tools in (None, tools):
+        text = tagged("V4", ("f", {"s": 3, "n": "3"}))
+        assert seen(text, tools=given_tools)[2] == [("f", {"s": 3, "n": "3"}, ())]
+    without = tagged("V4", ("f", {"s": "3", "n": "3"})).replace(' string="true"', "")
+    assert seen(without, tools=tools)[2] == [("f", {"s": "3", "n": 3}, ())]
+
+
+TAGGED: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "nothing": ("", "", ()),
+    "no newlines": ("\n", "", ()),
+    "other line ends": (">\n<", ">\r\n<", ()),
+    "empty lines": (">\n<", ">\n\n\n<", ()),
+    "no section": ("<｜DSML｜tool_calls>\n", "", ("missing-section",)),
+    "no section end": ("\n</｜DSML｜tool_calls>", "", ()),
+    "no call end": ("\n</｜DSML｜invoke>", "", ("missing-call-end",)),
+    "no ends": ("\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>", "", ("missing-call-end",)),
+    "half a call end": ("</｜DSML｜invoke>\n</｜DSML｜tool_calls>", "</｜DSML｜inv", ("missing-call-end",)),
+    "half a section end": ("tool_calls><", "tool_ca", ()),
+    "the turn's end for both": (
+        "\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>", "<｜end▁of▁sentence｜>", ("missing-call-end",)
+    ),
+    "no value end": ("</｜DSML｜parameter>", "", ("missing-value-end",)),
+    "a misspelt value end": ("</｜DSML｜parameter>", "</｜DSML｜param>", ("wrong-value-end",)),
+    "a value end twice": ("</｜DSML｜parameter>", "</｜DSML｜parameter></｜DSML｜parameter>", ("stray-closer",)),
+    "single quotes": ('name="get_tide"', "name='get_tide'", ()),
+    "another attribute": ('name="get_tide"', 'id="7" name="get_tide"', ()),
+    "an odd attribute": ('string="true"', 'string="maybe"', ()),
+    "no attribute": (' string="true"', "", ()),
+    "a section twice": ("<｜DSML｜tool_calls>\n", "<｜DSML｜tool_calls>\n<｜DSML｜function_calls>", ()),
+    "doubled bars": ("｜", "｜｜", ()),
+    "ASCII bars": ("｜", "|", ()),
+    "doubled ASCII bars": ("｜", "||", ()),
+    "another section's end": ("</｜DSML｜tool_calls>", "</｜DSML｜function_calls>", ()),
+    "spaced names": ("DSML｜", "DSML｜ ", ()),
+    "prose before the parameter": ("<｜DSML｜parameter", "with <｜DSML｜parameter", ("surrounding-text",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", TAGGED)
+def test_a_damaged_call_with_tags_is_read_as_it_was_meant(damage: str) -> None:
+    old, new, repairs = TAGGED[damage]
+    text = tagged("V4", LEITH[:2])
+    if damage == "half a section end":
+        text = text.replace("</｜DSML｜tool_calls>", "</｜DSML｜tool_ca")
+    else:
+        assert old in text
+        text = text.replace(old, new) if old else text
+    assert seen(text) == ("", "", [(*LEITH[:2], repairs)])
+    if not repairs:
+        assert seen(text, strict=True)[2] == [LEITH]
+
+
+def test_a_tag_in_a_value_is_text_where_the_grammar_could_not_go_on_behind_it() -> None:
+    for inner in ("</｜DSML｜parameter>", "<｜DSML｜", "</｜DSML｜foo> x", "<｜DSML｜invoke>", "</｜DSML｜tool_calls>",
+                  "<｜tool▁call▁end｜>", "<｜end▁of▁sentence｜>", "</think>", "<｜DSML｜parameter name="):  # fmt: skip
+        value = f"a {inner} b"
+        assert seen(tagged("V4", ("run", {"command": value, "n": 1}), LEITH[:2]))[2] == [
+            ("run", {"command": value, "n": 1}, ()),
+            LEITH,
+        ]
+
+
+def test_a_whole_call_in_a_value_is_text() -> None:
+    value = tagged("V4", LEITH[:2]) + " is how"
+    (call, other) = seen(tagged("V4", ("write", {"text": value}), LEITH[:2]))[2]
+    assert (call, other) == (("write", {"text": value}, ()), LEITH)
+
+
+def test_text_values_leave_as_they_arrive() -> None:
+    before, after = tagged("V4", ("write", {"text": "HERE"})).split("HERE")
+    pieces = [before, *(f"Line {i} of a file. " for i in range(20)), after]
+    events = scan_pieces("deepseek", pieces)
+    shown = [event.delta for event in events if isinstance(event, ToolArgDelta) and event.key == "text"]
+    assert [delta for delta in shown if delta] == pieces[1:-1]
+
+
+def test_one_bad_call_with_tags_costs_no_other() -> None:
+    bad = '<｜DSML｜invoke>\n<｜DSML｜parameter name="port" string="true">X</｜DSML｜parameter>\n</｜DSML｜invoke>'
+    text = tagged("V4", LEITH[:2], LEITH[:2]).replace("<｜DSML｜tool_calls>\n", f"<｜DSML｜tool_calls>\n{bad}\n")
+    assert seen(text)[2] == [("", "nameless", bad), LEITH, LEITH]
+
+
+def test_a_call_with_tags_that_is_too_large_is_skipped_to_its_end() -> None:
+    text = tagged("V4", ("long", {"text": "y" * 900}), LEITH[:2]) + "Done."
+    for pieces in ([text], list(text)):
+        events = scan_pieces("deepseek", pieces, max_call_chars=300)
+        dropped, call = (event for event in events if isinstance(event, ToolDropped | ToolEnd))
+        assert isinstance(dropped, ToolDropped)
+        assert (dropped.reason, len(dropped.raw_block)) == ("too-large", 300)
+        assert call.name == "get_tide"
+        assert "".join(event.text for event in events if isinstance(event, Text)) == "Done."
+
+
+def test_a_stream_with_tags_that_was_cut_off_gives_only_whole_calls() -> None:
+    text = tagged("V4.1", LEITH[:2])
+    end = text.index("</｜DSML｜ invoke>") + len("</｜DSML｜ invoke>")
+    for at in range(len(text)):
+        for truncated in (True, False):
+            said, _, calls = seen(text[:at], truncated=truncated) if at % 7 == 0 else ("", "", [])
+            assert said.strip("\n<｜DSML") == ""
+            assert all(
+                call == LEITH or call[1] == "unfinished" or (not truncated and call[2] == ("missing-call-end",))
+                for call in calls
+            )
+            if at >= end and at % 7 == 0:
+                assert calls == [LEITH]
+
+
+def test_newlines_before_calls_with_tags_belong_to_them() -> None:
+    for said in ("", "I look it up.", "I look\n\nit up."):
+        assert seen(said + tagged("V3.2", LEITH[:2])) == (said, "", [LEITH])
+        assert seen(f"<think>\nhm\n</think>{said}" + tagged("V3.2", LEITH[:2])) == (said, "hm", [LEITH])
+
+
+def test_stray_tags_are_left_out() -> None:
+    assert seen("All is free.\n</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>")[0] == "All is free."
+    assert seen("The <｜DSML｜ mark, ｜DSML｜ and <｜DSML｜thing>.")[0] == "The  mark,  and ."
+    assert seen('a<｜DSML｜parameter name="k" string="true">v</｜DSML｜parameter>b')[0] == "avb"
+    assert seen("a</｜DSML｜invo")[0] == "a"
+
+
+def test_both_forms_in_one_turn() -> None:
+    text = typed(("get_tide", '{"port": "Leith"}')) + tagged("V4", LEITH[:2]) + BEGIN + BARE + END
+    assert seen(text, strict=True) == ("", "", [LEITH] * 3)
+
+
 # Spellings.
 
 

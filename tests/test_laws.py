@@ -285,7 +285,10 @@ def test_the_pieces_of_broken_arguments_are_the_repaired_ones(name: str, data: s
 
 
 def lead_characters(name: str) -> str:
-    return "".join({token[0] for token in markup(name)})
+    """What a marker may begin with; that may be white space which the template writes before it."""
+    scanner = get_dialect(name).scanner
+    assert scanner is not None
+    return "".join({token[0] for token in markup(name)} | {*scanner.text_markers.leads})
 
 
 @every_dialect
