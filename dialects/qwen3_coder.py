@@ -109,8 +109,13 @@ def _value_text(value: Any, schema: object, root: object) -> str:
         written = repr(value)
     else:
         written = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    read = coerce(written, schema, root, has_python_scalars=True)
-    return written if read.value == value and type(read.value) is type(value) else compact_json(value)
+    as_json = compact_json(value)
+    return as_json if _means(as_json, value, schema, root) and not _means(written, value, schema, root) else written
+
+
+def _means(text: str, value: Any, schema: object, root: object) -> bool:
+    read = coerce(text, schema, root, has_python_scalars=True).value
+    return type(read) is type(value) and read == value
 
 
 QWEN3_CODER = Qwen3Coder()

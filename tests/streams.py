@@ -163,7 +163,7 @@ def raw_closers(name: str) -> tuple[str, ...]:
     """The closers that a dialect writes behind values that are plain text: such a value must not hold them."""
     if frame(name):
         return ()
-    call = get_dialect(name).render_tool_call(ToolCall(None, "tool", {"key": "value"}))
+    call = get_dialect(name).render_assistant_tool_calls([ToolCall(None, "tool", {"key": "value"})])
     return tuple(dict.fromkeys(re.findall(r"</[^<>\s]{1,60}>", call)))
 
 

@@ -280,6 +280,19 @@ class InvokeScanner(TextValueScanner):
         self.arguments.note("missing-call-end")
         return self.finish_call()
 
+    def skip(self) -> State | None:
+        """The rest of a call that was too large."""
+        tape = self.tape
+        tape.i, marker = self.call_ends.find(tape.text, tape.i, final=self.final)
+        if marker is None:
+            return None
+        end = self.tags.end_of_closer(tape.text, tape.i, final=self.final)
+        if end is None:
+            return None
+        if self.tags.kind(marker) == "/invoke":
+            self.pass_markup(tape.text[tape.i : end])
+        return self.after_call()
+
     @property
     def released(self) -> int:
         return self.open_call.start if self.call and self.state == self.invoke else super().released
@@ -365,7 +378,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         index, marker = self.section_markers.find(text, at, final=self.final)
         if marker is None and index == at and not self.final:
             return None
-        if marker is None or index != at:
+        if marker is None or index != at or tape.pos < self._mention_until:
             return self._leave_section(at)
         kind = self.tags.kind(marker)
         if kind.startswith("/"):
