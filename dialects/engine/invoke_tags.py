@@ -261,15 +261,6 @@ class InvokeScanner(TextValueScanner):
         self.arguments.end("", self.sink())
         return self.pairs
 
-    def skip(self) -> State | None:
-        tape = self.tape
-        tape.i, marker = self.block_ends.find(tape.text, tape.i, final=self.final)
-        end = self.tags.end_of_closer(tape.text, tape.i, final=self.final) if marker else None
-        if end is None:
-            return None
-        self.pass_markup(tape.text[tape.i : end])
-        return self.after_call()
-
     def _ended_between(self) -> State:
         """The stream ends between two parameters, or before the first, if the call's closer was not begun."""
         tape = self.tape
@@ -283,7 +274,7 @@ class InvokeScanner(TextValueScanner):
     def skip(self) -> State | None:
         """The rest of a call that was too large."""
         tape = self.tape
-        tape.i, marker = self.call_ends.find(tape.text, tape.i, final=self.final)
+        tape.i, marker = self.block_ends.find(tape.text, tape.i, final=self.final)
         if marker is None:
             return None
         end = self.tags.end_of_closer(tape.text, tape.i, final=self.final)
