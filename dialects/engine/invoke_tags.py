@@ -209,10 +209,10 @@ class InvokeScanner(TextValueScanner):
         tape.i = tag.end
         if self.final and tag.is_cut and tag.end == len(tape.text):
             return self.cut_off()
-        following = self.begin_pairs((tag.name or "").strip())
+        self.begin_pairs((tag.name or "").strip())
         if tag.is_cut:
             self.arguments.note("missing-key-end")
-        return self.finish_call() if tag.is_empty else following
+        return self.finish_call() if tag.is_empty else self.pairs
 
     def pairs(self) -> State | None:
         """Before, between and behind the parameters."""
