@@ -222,6 +222,31 @@ def test_what_string_says_of_a_value_counts_whatever_the_schema_does() -> None:
     assert seen(without, tools=tools)[2] == [("f", {"s": "3", "n": 3}, ())]
 
 
+@pytest.mark.parametrize("schema", [{}, {"type": "string"}, {"type": "integer"}, {"type": "array"}])
+@pytest.mark.parametrize(
+    ("written", "value", "repairs"),
+    [
+        ("3", 3, ()),
+        (' {"a": [1]}\n', {"a": [1]}, ()),
+        ('"3"', "3", ()),
+        ("null", None, ()),
+        ("123456789012345678901234567890", 123456789012345678901234567890, ()),
+        ("True", True, ("python-literal",)),
+        ("[1, 2,]", [1, 2], ("trailing-comma",)),
+        ("{'a': 1}", {"a": 1}, ("single-quotes",)),
+        ('{"a": 1', {"a": 1}, ("missing-closer",)),
+        ("hello", "hello", ("bare-value",)),
+        ("9" * 5000, "9" * 5000, ("number-too-long",)),
+    ],
+)
+def test_what_is_said_to_be_json_is_read_as_json(
+    schema: dict[str, Any], written: str, value: Any, repairs: tuple[str, ...]
+) -> None:
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"x": schema}}}]
+    text = tagged("V4", ("f", {"x": 0})).replace(">0<", f">{written}<")
+    assert seen(text, tools=tools)[2] == [("f", {"x": value}, repairs)]
+
+
 TAGGED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "nothing": ("", "", ()),
     "no newlines": ("\n", "", ()),
