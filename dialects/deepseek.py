@@ -13,9 +13,8 @@ may have opened it, or closed it unopened. Of calls there are four forms, all re
 ARGUMENTS are one JSON object, INVOKES the tags of `engine/invoke_tags.py`, in which `string="true"` says that a value
 is text and `string="false"` that it is JSON. A call has no id. The bars may be `|`, the blocks `_`, and those of `DSML`
 doubled. Results stand in `<｜tool▁output▁begin｜>` and `<｜tool▁output▁end｜>` (V3), in `<function_results>` (V3.2), or
-in `<tool_result>` in a user's turn (V4). The renderer writes the form of V3.1.
-
-None of the markers is special to the tokenizer, but nobody writes them by chance, so one in text always counts.
+in `<tool_result>` in a user's turn (V4). The renderer writes the form of V3.1. Not all markers are special to the
+tokenizer, but nobody writes them by chance: in text one always counts.
 
 Source: DeepSeek's chat templates of V3, R1 and V3.1, and its encoders of V3.2, V4 and V4.1.
 """
@@ -36,18 +35,17 @@ from dialects.messages import Message, ToolCall, ToolResult
 
 __all__ = ["DEEPSEEK", "DeepSeek", "DeepSeekScanner"]
 
-TEXT_BEGIN, TEXT_END = "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
-SYSTEM, USER, ASSISTANT = "<｜System｜>", "<｜User｜>", "<｜Assistant｜>"
-SECTION_BEGIN, SECTION_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
-CALL_BEGIN, SEPARATOR, CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"
-RESULTS_BEGIN, RESULTS_END = "<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"
-RESULT_BEGIN, RESULT_END = "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"
-THINK_BEGIN, THINK_END = "<think>", "</think>"
-RESULT_TAGS = ("<function_results>", "<tool_result>")
-RESULT_TAG_ENDS = ("</function_results>", "</tool_result>")
-TURN_TOKENS = (TEXT_BEGIN, TEXT_END, SYSTEM, USER, ASSISTANT)
+SECTION_BEGIN, SECTION_END, SEPARATOR = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", "<｜tool▁sep｜>"
+CALL_BEGIN, CALL_END = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
 CALL_TOKENS = (SECTION_BEGIN, SECTION_END, CALL_BEGIN, CALL_END)
-RESULT_TOKENS = (RESULTS_BEGIN, RESULTS_END, RESULT_BEGIN, RESULT_END)
+TURN_TOKENS = TEXT_BEGIN, TEXT_END, SYSTEM, USER, ASSISTANT = (
+    "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜System｜>", "<｜User｜>", "<｜Assistant｜>"
+)  # fmt: skip
+RESULT_TOKENS = RESULTS_BEGIN, RESULTS_END, RESULT_BEGIN, RESULT_END = (
+    "<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>", "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"
+)  # fmt: skip
+THINK_BEGIN, THINK_END = "<think>", "</think>"
+RESULT_TAGS, RESULT_TAG_ENDS = ("<function_results>", "<tool_result>"), ("</function_results>", "</tool_result>")
 OTHER_TOKENS = ("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>", "<|EOT|>")
 
 
@@ -64,14 +62,14 @@ SPACED_TAG_BEGINS = tuple(newlines + begin for newlines in ("\n", "\n\n") for be
 CONTROL_TOKENS = (*TURN_TOKENS, *spellings(SECTION_BEGIN, SECTION_END), CALL_BEGIN, CALL_END, SEPARATOR, *RESULT_TOKENS,
                   *OTHER_TOKENS, *TAG_BEGINS, DSML, THINK_BEGIN, THINK_END)  # fmt: skip
 
-MARK = "[｜|]{1,2}DSML[｜|]{1,2} ?"
-SECTIONS = ("function_calls", "tool_calls", "calls")
+MARK, SECTIONS = "[｜|]{1,2}DSML[｜|]{1,2} ?", ("function_calls", "tool_calls", "calls")
 TOKEN = regex.compile(
     rf"(?P<invoke><{MARK}invoke(?=[\s=/>]))"
     rf"|<(?:(?P<section>)|(?P<section_end>/)){MARK}(?:{'|'.join(SECTIONS)})\s{{0,16}}>"
     rf"|</?{MARK}(?:parameter[^<>\n]{{0,512}}+|\w{{0,24}}+\s{{0,16}}/?)>"
     r"|<｜[^<>｜\n]{1,64}+｜>"
 )
+BARE_HEADER = regex.compile(r"[^\s<>{}]{1,256}+\s{0,16}+<[｜|]tool[▁_]sep[｜|]>")
 HEADER_ENDS = MarkerSet(["{", FENCE, *spellings(SEPARATOR, *CALL_TOKENS, *TURN_TOKENS)])
 STOPS = {SYSTEM: "fabricated-turn", RESULTS_BEGIN: "fabricated-result", RESULT_BEGIN: "fabricated-result"}
 RESULT_AHEAD = regex.compile(r"\s{0,16}+<tool_result>")
@@ -80,15 +78,13 @@ NAME = regex.compile(rf"(?:{TYPE}\s+)?(\S{{1,256}})")
 TYPED_NAME = regex.compile(r"\s{0,16}+(?:(?P<name>[^\s{}\[\]\"`<]{1,256}+)(?=[ \t]{0,16}+(?:\r?\n|```|[{<]))|(?=\{))")
 FENCE_BEGIN = regex.compile(rf"\s{{0,16}}+{FENCE}[a-zA-Z]{{0,16}}+(?=[^a-zA-Z])")
 PROMPT_ENDS = (*spellings(ASSISTANT, RESULT_END, RESULTS_END), *RESULT_TAG_ENDS)
-"""What an assistant's body follows."""
 
 
 class DeepSeekScanner(MixedCallScanner):
     """Reads DeepSeek; see the grammar above.
 
     `outside` (text) -> `section` -> `header` (up to the separator) -> `typed_name` (V3) -> `fence` -> `args` ->
-    `section` -> ... -> `outside`, and `thinking` beside them. Between `DSML` tags a call has the states of
-    `InvokeScanner`. What stands outside of a section is read as well, and a turn's end ends a section.
+    `section` -> ... -> `outside`, and `thinking` beside them. A call with tags has the states of `InvokeScanner`.
     """
 
     tags = InvokeTags(
@@ -116,8 +112,7 @@ class DeepSeekScanner(MixedCallScanner):
         self.in_section = self.has_called = False
         self.section_repairs: tuple[str, ...] = ()
         self.header_start = 0
-        self.is_fenced = False
-        """Whether the form of the open call wants a fence around its arguments."""
+        self.is_fenced = False  # as the open call's form wants it
         super()._reset()
 
     def turn_start(self, prompt: str) -> int:
@@ -131,7 +126,11 @@ class DeepSeekScanner(MixedCallScanner):
 
     def section(self) -> State | None:
         self.skip_layout(self.text_markers)
-        return self.after(self.read_text(self.text_markers))
+        is_first = self.in_section and self._after_markup
+        header = BARE_HEADER.match(self.tape.text, self.tape.i, partial=not self.final) if is_first else None
+        if header is not None and not header.partial:
+            return self.call_begin("", "missing-call-begin")
+        return None if header is not None else self.after(self.read_text(self.text_markers))
 
     def home(self) -> State:
         """The state that goes on where no call is open."""
@@ -155,10 +154,7 @@ class DeepSeekScanner(MixedCallScanner):
         if token == USER:
             return self.user_turn(marker)
         if token == CALL_BEGIN:
-            self.begin_call_in_section()
-            self.tape.i += len(marker)
-            self.header_start = self.tape.pos
-            return self.header
+            return self.call_begin(marker)
         if token == SECTION_BEGIN:
             self.begin_section()
         elif token in (SECTION_END, TEXT_END, ASSISTANT):
@@ -204,18 +200,22 @@ class DeepSeekScanner(MixedCallScanner):
         self.pass_markup(markup)
         return self.home()
 
-    # Calls.
-
     def begin_section(self) -> None:
         """A section of calls begins."""
         self.in_section = True
         self.section_repairs = ("unclosed-thinking",) if self.thinking_open else ()
         self.end_thinking()
 
-    def begin_call_in_section(self) -> None:
+    def begin_call_in_section(self, *repairs: str) -> None:
         """A call begins at the cursor; it may stand alone."""
-        self.begin_call(*self.section_repairs, *(() if self.in_section else ("missing-section",)))
+        self.begin_call(*self.section_repairs, *(() if self.in_section else ("missing-section",)), *repairs)
         self.section_repairs = ()
+
+    def call_begin(self, marker: str, *repairs: str) -> State:
+        self.begin_call_in_section(*repairs)
+        self.tape.i += len(marker)
+        self.header_start = self.tape.pos
+        return self.header
 
     def after_call(self) -> State:
         self.has_called = True

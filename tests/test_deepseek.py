@@ -108,6 +108,7 @@ FENCED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "no closing fence": ("\n```<", "<", ("missing-code-fence",)),
     "half a closing fence": ("\n```<", "\n``<", ("missing-code-fence", "trailing-text")),
     "no fence": ("```json\n", "", ("missing-code-fence",)),
+    "no call begin": ("<｜tool▁call▁begin｜>", "", ("missing-call-begin",)),
     "no type": ("function<｜tool▁sep｜>", "", ("missing-arguments-begin",)),
     "no separator": ("<｜tool▁sep｜>", " ", ("missing-arguments-begin",)),
     "no call end": ("<｜tool▁call▁end｜>", "", ("missing-call-end",)),
