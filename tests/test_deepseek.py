@@ -31,7 +31,7 @@ def read(text: str, positions: list[int] | None = None, **options: Any) -> list[
     """The joined events, the same however the text is cut."""
     options.setdefault("truncated", False)
     events = joined(scan_pieces("deepseek", [text], **options))
-    halves = [[text[:at], text[at:]] for at in range(1, len(text))] if len(text) < 600 else []
+    halves = [[text[:at], text[at:]] for at in range(1, len(text), 1 + len(text) // 40)]
     for pieces in (list(text), cut(text, positions or []), *halves):
         assert joined(scan_pieces("deepseek", pieces, **options)) == events, pieces[0][-40:]
     check_order(events)
