@@ -77,7 +77,6 @@ TYPE = "function"
 NAME = regex.compile(rf"(?:{TYPE}\s+)?(\S{{1,256}})")
 TYPED_NAME = regex.compile(r"\s{0,16}+(?:(?P<name>[^\s{}\[\]\"`<]{1,256}+)(?=[ \t]{0,16}+(?:\r?\n|```|[{<]))|(?=\{))")
 FENCE_BEGIN = regex.compile(rf"\s{{0,16}}+{FENCE}[a-zA-Z]{{0,16}}+(?=[^a-zA-Z])")
-PROMPT_ENDS = (*spellings(ASSISTANT, RESULT_END, RESULTS_END), *RESULT_TAG_ENDS)
 
 
 class DeepSeekScanner(MixedCallScanner):
@@ -93,6 +92,7 @@ class DeepSeekScanner(MixedCallScanner):
         turn_ends=(*spellings(*CALL_TOKENS, *TURN_TOKENS, *RESULT_TOKENS), *RESULT_TAGS),
         slips=r"\w{1,24}",
     )
+    turn_opener = (*spellings(ASSISTANT, RESULT_END, RESULTS_END), *RESULT_TAG_ENDS)
     text_markers = MarkerSet([*TOKENS, *TAG_BEGINS, *SPACED_TAG_BEGINS, DSML, ANY_TOKEN, *RESULT_TAGS,
                               *RESULT_TAG_ENDS, THINK_BEGIN, THINK_END])  # fmt: skip
     thinking_tags = (THINK_BEGIN, THINK_END)
@@ -114,9 +114,6 @@ class DeepSeekScanner(MixedCallScanner):
         self.header_start = 0
         self.is_fenced = False  # as the open call's form wants it
         super()._reset()
-
-    def turn_start(self, prompt: str) -> int:
-        return max(map(prompt.rfind, PROMPT_ENDS))
 
     def outside(self) -> State | None:
         return self.after(self.read_text(self.text_markers))

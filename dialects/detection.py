@@ -9,13 +9,10 @@ from dialects.factory import all_dialects
 __all__ = ["Match", "dialect_for_model"]
 
 _NOT_READ_YET = {
-    "Qwen's XML form": r"qwen[-_ ]?3[-_ ]?coder|qwen[-_ ]?3\.[5-9]",
-    "MiniMax": r"minimax",
     "Gemma": r"gemma",
     "Mistral": r"mistral|ministral|magistral|devstral|mixtral|codestral|pixtral",
     "Llama": r"llama[-_ ]?[34]",
     "Kimi-K3": r"kimi[-_ ]?k3",
-    "Claude": r"claude",
     "Gemini": r"gemini",
 }
 """Families whose dialect this package does not have. An id that names one of them beside a family that it has (a

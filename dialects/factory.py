@@ -20,6 +20,7 @@ from dialects.harmony import HARMONY
 from dialects.hermes import HERMES
 from dialects.kimi import KIMI
 from dialects.messages import Tool
+from dialects.minimax import MINIMAX
 from dialects.qwen3 import QWEN3
 from dialects.qwen3_coder import QWEN3_CODER
 from dialects.xml import XML
@@ -34,7 +35,8 @@ __all__ = [
 ]
 
 _BUILT_IN: dict[str, Dialect] = {
-    dialect.name: dialect for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY, DEEPSEEK, QWEN3_CODER, ANTHROPIC, XML)
+    dialect.name: dialect
+    for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY, DEEPSEEK, QWEN3_CODER, ANTHROPIC, MINIMAX, XML)
 }
 _GROUP = "dialects"
 _log = logging.getLogger("dialects")

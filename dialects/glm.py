@@ -61,13 +61,13 @@ _NAME = r"\w[^\s<>{}\"'`]{0,255}"
 _NAMED = rf"\s{{0,64}}{_NAME}\s{{0,64}}(?:</?arg_key>|</arg_value>|</?tool_call>|{_TURN_TOKEN})"
 VALUE_ENDS = ValueEnds(
     MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_END]),
-    openers=MarkerSet([VALUE_BEGIN, THINK_END]),
     closer=VALUE_END,
     continuation=rf"(?:\s{{0,16}}(?:{KEY_END}|{VALUE_END})){{0,3}}\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END}|</tool\w{{0,5}}>|{CALL_BEGIN}(?:{_NAMED}|\s{{0,64}}{CALL_BEGIN}))",
     opening=rf"{KEY_BEGIN}[^<\n]{{0,256}}{KEY_END}\s{{0,64}}{VALUE_BEGIN}",
     others=rf"{CALL_END}|{CALL_BEGIN}{_NAMED}|{KEY_END}\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END})"
     rf"|{VALUE_END}\s{{0,64}}{_TURN_TOKEN}",
 )
+VALUE_OPENERS = MarkerSet([VALUE_BEGIN, THINK_END])
 name_at = re.compile(rf"\s*({_NAME})").match
 skip_space = skipping(r"\s*+")
 call_end_at = re.compile(rf"\s*{CALL_END}").match
@@ -107,7 +107,7 @@ class GlmScanner(TextValueScanner, PlainTagScanner):
         super()._reset()
 
     def think_end(self) -> ThinkEnd:
-        return ThinkEndOutsideValues(VALUE_ENDS, self.think_ends)
+        return ThinkEndOutsideValues(VALUE_ENDS, VALUE_OPENERS, self.think_ends)
 
     def enter_call(self) -> State:
         tape = self.tape

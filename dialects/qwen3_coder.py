@@ -20,12 +20,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from dialects.engine.chatml import TEXT_END, TURN_BEGIN, TURN_END, ChatmlTurns, chatml_turn
-from dialects.engine.coercion import coerce
+from dialects.engine.coercion import coerce_python
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.invoke_tags import InvokeTags, PlainInvokeScanner
 from dialects.engine.plain_tags import CALL_BEGIN, CALL_END, RESULT_BEGIN, RESULT_END, THINK_BEGIN, THINK_END
 from dialects.engine.rendering import compact_json
 from dialects.engine.schema import property_schema
+from dialects.engine.text_arguments import ReadValue
 from dialects.messages import Message, ToolCall, ToolResult
 
 __all__ = ["QWEN3_CODER", "Qwen3Coder", "Qwen3CoderScanner"]
@@ -62,7 +63,10 @@ class Qwen3CoderScanner(ChatmlTurns, PlainInvokeScanner):
 
     tags = TAGS
     result_ends = (RESULT_END,)
-    has_python_scalars = True
+
+    @property
+    def reads(self) -> ReadValue:
+        return coerce_python
 
 
 class Qwen3Coder(Dialect):
@@ -114,7 +118,7 @@ def _value_text(value: Any, schema: object, root: object) -> str:
 
 
 def _means(text: str, value: Any, schema: object, root: object) -> bool:
-    read = coerce(text, schema, root, has_python_scalars=True).value
+    read = coerce_python(text, schema, root).value
     return type(read) is type(value) and read == value
 
 

@@ -8,7 +8,8 @@ A page is Markdown written by hand, but for two kinds of parts, which this scrip
   `arguments` block, which says how a call's JSON arguments are read.
 
 Behind the word `stream` stand its circumstances: `tools` (those of `TOOLS` are declared), `truncated`, `strict`, and
-`after=TEXT` (what the prompt ended with). In an included file `{call}` stands for a call in the dialect's own form.
+`after=TEXT` (what the prompt ended with). In an included file `{call}` stands for a call in the dialect's own form,
+`{results}` for a result, and `{result}` for the tag that opens it.
 """
 
 import json
@@ -24,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dialects import ScanResult, dialect_names, get_dialect, render_transcript, scan
 from dialects.engine.dialect import Dialect
+from dialects.messages import ToolResult
 from docs.states import mermaid
 
 DOCS = Path(__file__).resolve().parent
@@ -117,10 +119,13 @@ def read_arguments(dialect: Dialect, arguments: str) -> ScanResult:
 
 def _generated(dialect: Dialect, name: str, argument: str | None) -> str:
     if name == "include":
+        results = dialect.bare_results_text([ToolResult(None, "get_tide", "5.1 m")])
         return (
             (DOCS / "shared" / f"{argument}")
             .read_text(encoding="utf-8")
             .replace("{call}", dialect.render_tool_call(CALL, tools=TOOLS))
+            .replace("{results}", results)
+            .replace("{result}", results[: results.index(">") + 1])
         )
     if name == "sample":
         return _fenced("text", render_transcript(CONVERSATION, dialect.name, tools=TOOLS))

@@ -147,9 +147,15 @@ def _refuse(constant: str) -> NoReturn:
 _GOES_ON = r"(?=to=|<\|(?:channel|constrain|message)\|>)"
 _WORD = rf"[\w.+/-]{{1,64}}{_GOES_ON}"
 
+_DOUBLED = r'<invoke(?:name="[^"<>]*")>(?=<invoke)'
+
 _HEADERS: dict[str, tuple[str, ...]] = {
+    "xml": (_DOUBLED,),
+    "anthropic": (_DOUBLED,),
+    "minimax": (_DOUBLED,),
     "kimi": (r"<\|im_(?:system|user|assistant)\|>[^<\n]{0,64}<\|im_middle\|>",),
     "hermes": (r"<\|im_start\|>assistant", r"<\|im_start\|>(?:system|user|tool)\Z"),
+    "qwen3-coder": (r"<\|im_start\|>assistant", r"<\|im_start\|>(?:system|user|tool)\Z"),
     "qwen3": (r"<\|im_start\|>assistant", r"<\|im_start\|>(?:system|user|tool)\Z"),
     "deepseek": (
         r"</?[｜|]{1,2}DSML[｜|]{1,2}(?:\w{0,24}/?|parameter[^<>]{0,512})>",

@@ -11,7 +11,8 @@ from dialects import dialect_names
 from dialects.factory import get_dialect
 
 PACKAGE = Path(__file__).resolve().parent.parent / "dialects"
-DIALECTS = {name for name in dialect_names() if (PACKAGE / f"{name}.py").is_file()}
+NAMES = {name.replace("-", "_"): name for name in dialect_names()}
+DIALECTS = {module for module in NAMES if (PACKAGE / f"{module}.py").is_file()}
 MODULES = {path.relative_to(PACKAGE).with_suffix("").as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
 ENGINE = sorted(name for name in MODULES if name.startswith("engine/"))
 OTHERS = sorted(name for name in MODULES if name not in DIALECTS and name not in ENGINE)
@@ -55,8 +56,14 @@ def words(name: str) -> Iterator[tuple[int, str]]:
 
 
 def named_dialects(name: str, others: set[str]) -> list[tuple[int, str]]:
-    pattern = re.compile("|".join(sorted(others)), re.IGNORECASE)
-    return [(line, word) for line, word in words(name) if pattern.search(word)]
+    """The words of a module in which a dialect is named. A name may stand in the module's own, or begin another."""
+    pattern = re.compile("|".join(_spelt(other) + r"(?!\.\d)" for other in sorted(others)), re.IGNORECASE)
+    own = re.compile(_spelt(name), re.IGNORECASE)
+    return [(line, word) for line, word in words(name) if pattern.search(own.sub("", word))]
+
+
+def _spelt(module: str) -> str:
+    return module.replace("_", "[-_]?")
 
 
 def imported(name: str) -> set[str]:
@@ -145,4 +152,4 @@ def test_a_dialect_is_short_and_says_what_it_is(name: str) -> None:
     assert len(text.splitlines()) <= 300
     docstring = ast.get_docstring(tree(name)) or ""
     assert "Source:" in docstring
-    assert get_dialect(name).prompt.startswith("# Calling tools\n")
+    assert get_dialect(NAMES[name]).prompt.startswith("# Calling tools\n")

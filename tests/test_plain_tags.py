@@ -47,6 +47,12 @@ def opener(name: str) -> str:
     return text[: text.index(">") + 1]
 
 
+def result_opener(name: str) -> str:
+    """The tag that opens the results of calls."""
+    text = get_dialect(name).render_tool_results([{"role": "tool", "content": "ok", "name": "example"}])
+    return text[text.index("<", 1 if text.startswith("<observation>") else 0) : text.index(">", 14) + 1]
+
+
 def closers(name: str) -> tuple[str, ...]:
     """The closers in a call, innermost first, the call's own last."""
     text = written(name)
@@ -397,21 +403,21 @@ class TestResults:
     @plain_tag_dialects
     @pytest.mark.parametrize("before", ["", "\n", "\n\n  ", "\nI wait.\n"])
     def test_a_result_that_the_model_writes_itself_stops_it(self, name: str, before: str) -> None:
-        events = read(name, f"{written(name)}{before}<tool_response>\nok\n</tool_response>\nIt is ok.")
+        events = read(name, f"{written(name)}{before}{result_opener(name)}\nok\nIt is ok.")
         assert (calls_of(events), stopped(events)) == ([("example", ())], "fabricated-result")
         assert text_of(events).strip() == before.strip()
 
     @plain_tag_dialects
     def test_without_a_call_before_it_or_in_the_middle_of_a_line_it_is_prose(self, name: str) -> None:
-        prose = "<tool_response> is what comes back."
+        prose = f"{result_opener(name)} is what comes back."
         assert (text_of(read(name, prose)), stopped(read(name, prose))) == (prose, None)
-        events = read(name, f"{written(name)}\nThen <tool_response> comes.")
-        assert (text_of(events), stopped(events)) == ("Then <tool_response> comes.", None)
+        events = read(name, f"{written(name)}\nThen {result_opener(name)} comes.")
+        assert (text_of(events), stopped(events)) == (f"Then {result_opener(name)} comes.", None)
 
     @plain_tag_dialects
     def test_nothing_follows_the_stop_not_even_a_newline_that_was_held(self, name: str) -> None:
         for run in ("```", "~~~"):
-            events = read(name, f"{run}\n`{on_a_line(name)}`\n<tool_response>")
+            events = read(name, f"{run}\n`{on_a_line(name)}`\n{result_opener(name)}")
             assert isinstance(events[-1], Stopped)
 
 
@@ -426,7 +432,9 @@ class TestLimits:
         for pieces in ([text], list(text)):
             events = scan_pieces(name, pieces, generation_prompt=prompt, max_call_chars=size)
             (call,) = (event for event in events if isinstance(event, ToolDropped))
-            assert (call.reason, call.raw_block, text_of(events)) == ("too-large", text[:size], "")
+            assert (call.reason, text_of(events)) == ("too-large", "")
+            assert call.raw_block in text
+            assert 0 <= size - len(call.raw_block) < len("<parameter"), "at most a marker that the limit cuts is left"
 
     @plain_tag_dialects
     def test_what_is_held_at_most_bounds_how_far_is_read_ahead(self, name: str) -> None:
@@ -461,6 +469,8 @@ class TestHeaders:
     @pytest.mark.parametrize("role", ["user", "system"])
     def test_a_header_of_somebody_else_stops_it(self, name: str, role: str) -> None:
         _, end = get_dialect(name).turn_text("assistant", None, "BODY").split("BODY")
+        if not get_dialect(name).turn_text(role, None, "").strip():
+            pytest.skip("that role's turn has no header")
         events = read(name, f"Hi.{end}{get_dialect(name).turn_text(role, None, 'What is it?')}")
         assert (text_of(events), stopped(events)) == ("Hi.", "fabricated-turn")
 

@@ -23,7 +23,17 @@ from dialects.engine.rendering import compact_json
 from dialects.engine.repair import MAX_DEPTH, NUMBER, dump, repair, too_many_digits
 from dialects.engine.schema import ANY, Kind, kinds_of
 
-__all__ = ["NO_TEXT", "Coerced", "Opening", "coerce", "declared_json", "is_text_only", "plain_text", "write_value"]
+__all__ = [
+    "NO_TEXT",
+    "Coerced",
+    "Opening",
+    "coerce",
+    "coerce_python",
+    "declared_json",
+    "is_text_only",
+    "plain_text",
+    "write_value",
+]
 
 Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
 
@@ -63,9 +73,15 @@ def is_text_only(schema: object, root: object) -> bool:
     return kinds_of(schema, root) == {"string"}
 
 
-def coerce(text: str, schema: object, root: object, *, has_python_scalars: bool = False) -> Coerced:
-    """The value that a text means under a schema; see the module's description. `has_python_scalars`: Python's literals
-    are the dialect's own, so that they are no tolerance."""
+def coerce_python(text: str, schema: object, root: object) -> Coerced:
+    """The same as `coerce` where `True`, `False` and `None` are the dialect's own, and so no tolerance."""
+    known = _PYTHON.get(text.strip(_SPACE))
+    kinds = kinds_of(schema, root)
+    return Coerced(*known[:2]) if known and kinds != ANY and known[2] in kinds else coerce(text, schema, root)
+
+
+def coerce(text: str, schema: object, root: object) -> Coerced:
+    """The value that a text means under a schema; see the module's description."""
     kinds = kinds_of(schema, root)
     if kinds == {"string"}:
         return plain_text(text)
@@ -77,8 +93,6 @@ def coerce(text: str, schema: object, root: object, *, has_python_scalars: bool 
         return found
     if kinds == ANY:
         return plain_text(text)
-    if has_python_scalars and bare in _PYTHON and _PYTHON[bare][2] in kinds:
-        return Coerced(*_PYTHON[bare][:2])
     return _as_long_number(bare, kinds) or _tolerated(bare, found, kinds) or plain_text(text)
 
 

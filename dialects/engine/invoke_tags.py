@@ -24,7 +24,7 @@ from dialects.engine.plain_tags import PlainTagScanner, ThinkEnd
 from dialects.engine.scanner import State
 from dialects.engine.values import TextValueScanner, ThinkEndOutsideValues, ValueEnds
 
-__all__ = ["InvokeScanner", "InvokeTags", "PlainInvokeScanner", "Tag", "attribute"]
+__all__ = ["InvokeScanner", "InvokeTags", "PlainInvokeScanner", "Tag", "attribute", "read_attributes"]
 
 _skip_space = skipping(r"\s*+")
 _skip_some_space = skipping(r"\s{0,64}+")
@@ -89,9 +89,7 @@ class InvokeTags:
         self._broken = regex.compile(r"[^<>\n]{0,256}+(?P<end>>|(?=[<\n]))")
         self.closer = regex.compile(self._closed(any_name))
         run = (self._closed(parameter), self._closed(invoke), self._closed(*sections))
-        self.closer_run = regex.compile(
-            r"(?:{0}\s{{0,16}}){{1,4}}{1}(?:\s{{0,16}}(?:{1}|{2})){{0,4}}|{1}(?:\s{{0,16}}{2}){{1,4}}".format(*run)
-        )
+        self.closer_run = regex.compile(r"(?:{0}\s{{0,16}}){{1,4}}{1}|{1}\s{{0,16}}{2}".format(*run))
         """Closers in the order in which they close a call."""
         self._end = regex.compile(rf"(?:{self._closed(invoke)}\s{{0,64}})?{self._closed(*sections)}")
         following = rf"<{mark}(?:{'|'.join(names)})(?=[\s=/>])|</{mark}(?:{'|'.join(calls)})(?=[\s>])"
@@ -110,7 +108,6 @@ class InvokeTags:
         """What follows `<SECTION` where it opens a section of calls."""
         self.value_ends = ValueEnds(
             self.tag_set(opening=names, closing=names, closing_too=slips),
-            openers=self.tag_set((), opening=(parameter,)),
             closer=closer,
             exact_closer=self._closed(parameter),
             continuation=rf"(?:\s{{0,16}}{closer}){{0,3}}\s{{0,64}}(?:{following})",
@@ -152,7 +149,7 @@ class InvokeTags:
         is_cut = not found.group().endswith(">")
         body = found.group().removesuffix(">")
         is_empty = body.endswith("/")
-        name, is_text = _attributes(body.removesuffix("/"))
+        name, is_text = read_attributes(body.removesuffix("/"))
         return Tag(found.end(), name, is_text, is_empty, is_cut)
 
     def end_of_closer(self, text: str, start: int, *, final: bool) -> int | None:
@@ -164,14 +161,13 @@ class InvokeTags:
         assert kind is not None
         return kind.end()
 
-    def ends_cut(self, text: str, start: int) -> bool:
-        """Whether nothing but the beginning of a call's end stands from `start` on."""
-        found = self._end.fullmatch(text, start, partial=True)
-        return found is not None
+    def ends_cut(self, text: str) -> bool:
+        """Whether a text is nothing but the beginning of a call's end."""
+        return self._end.fullmatch(text, partial=True) is not None
 
 
-def _attributes(body: str) -> tuple[str | None, bool | None]:
-    """The name that a tag gives, and whether its value is text."""
+def read_attributes(body: str) -> tuple[str | None, bool | None]:
+    """The name that a tag gives behind its own, and what it says of whether its value is text."""
     if equals := _EQUALS.match(body):
         name = equals[1].strip()
         quoted = len(name) > 1 and name[0] == name[-1] and name[0] in "\"'"
@@ -265,11 +261,15 @@ class InvokeScanner(TextValueScanner):
         """The stream ends between two parameters, or before the first, if the call's closer was not begun."""
         tape = self.tape
         begun = bool(self.arguments.value) or len(tape.text) - tape.i > 1
-        if self.truncated or not begun or not self.tags.ends_cut(tape.text, tape.i):
+        if self.truncated or not begun or not self.is_cut_end(tape.text[tape.i :]):
             return self.cut_off()
         tape.i = len(tape.text)
         self.arguments.note("missing-call-end")
         return self.finish_call()
+
+    def is_cut_end(self, text: str) -> bool:
+        """Whether the end of the stream cut the call's end to this text."""
+        return self.tags.ends_cut(text)
 
     def skip(self) -> State | None:
         """The rest of a call that was too large."""
@@ -283,6 +283,12 @@ class InvokeScanner(TextValueScanner):
         if self.tags.kind(marker) == "/invoke":
             self.pass_markup(tape.text[tape.i : end])
         return self.after_call()
+
+    def drop_call(self, reason: str) -> None:
+        """The open call is none. If it is too large in the middle of an opening tag, that is part of it."""
+        if reason == "too-large" and self.state in (self.invoke, self.parameter):
+            self.tape.i = len(self.tape.text)
+        super().drop_call(reason)
 
     @property
     def released(self) -> int:
@@ -299,6 +305,8 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
 
     text_headers: ClassVar[tuple[str, ...]] = ()
     result_ends: ClassVar[tuple[str, ...]] = ()
+    layout_tokens: ClassVar[tuple[str, ...]] = ()
+    """Special tokens before which, behind a call, white space is layout as well."""
     closers = ()
 
     def __init_subclass__(cls) -> None:
@@ -309,9 +317,13 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         literals = (*cls.thinking_tags, *cls.result_begins, *cls.result_ends, *cls.special_tokens, *cls.turn_openers)
         cls.text_markers = tags.tag_set(literals, opening=calls, closing=(*calls, tags.parameter))
         cls.call_begins = tuple(f"<{name}" for name in calls)
-        cls.section_markers = tags.tag_set(opening=calls, closing=(*calls, tags.parameter))
+        cls.section_markers = tags.tag_set(cls.layout_tokens, opening=calls, closing=(*calls, tags.parameter))
+
+        cls.draft_markers = tags.tag_set(cls.think_ends, opening=(tags.parameter,))
 
     section_markers: ClassVar[TagSet]
+    draft_markers: ClassVar[TagSet]
+    """What opens a value in a call that may be a draft, and what ends the thinking."""
 
     def _reset(self) -> None:
         self._in_section = False
@@ -333,13 +345,22 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         tag = self.tags.opening_tag(tape.text, tape.i + len(marker), final=True)
         return marker if tag is None else tape.text[tape.i : tag.end]
 
+    def _stray_opener(self, marker: str, following: int) -> State:
+        """A call whose next one follows at once, unless that is the same tag once more."""
+        tape, tags = self.tape, self.tags
+        first = tags.opening_tag(tape.text, tape.i + len(marker), final=True)
+        second = tags.opening_tag(tape.text, following, final=True)
+        if tags.kind(marker) == "invoke" and first and second and first.name and first.name != second.name:
+            return self._begin_call_here(marker)
+        return super()._stray_opener(marker, following)
+
     def end_of_block(self, marker: str) -> str:
         """The closer of that tag."""
         return f"</{marker[1:]}>"
 
     def think_end(self) -> ThinkEnd:
         """Finds the end of the thinking behind a call's opener in it."""
-        return ThinkEndOutsideValues(self.value_ends, self.think_ends)
+        return ThinkEndOutsideValues(self.value_ends, self.draft_markers, self.think_ends)
 
     def _begin_call_here(self, marker: str) -> State:
         if self.tags.kind(marker) == "section":
@@ -372,6 +393,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         if marker is None or index != at or tape.pos < self._mention_until:
             return self._leave_section(at)
         kind = self.tags.kind(marker)
+        if not kind:
+            tape.i = at
+            return self.home()
         if kind.startswith("/"):
             closer = self.tags.closer.match(text, at, partial=not self.final)
             if closer is None:
@@ -386,7 +410,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
             tag = self.tags.opening_tag(text, at + len(marker), final=self.final)
             if tag is None:
                 return None
-            begins = not tag.is_cut
+            begins = not tag.is_cut or bool(tag.name)
         else:
             start = self.start_behind(marker).match(text, at + len(marker), partial=not self.final)
             if start is not None and start.partial:
@@ -411,7 +435,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         if not self.tags.kind(marker):
             return super()._closer(marker)
         tape, tags = self.tape, self.tags
-        if self.markdown.blank and self.final and tags.ends_cut(tape.text, tape.i):
+        if self.markdown.blank and self.final and tags.ends_cut(tape.text[tape.i :]):
             self.pass_markup(tape.text[tape.i :])
             return self.outside
         pattern = tags.closer if self.markdown.blank else tags.closer_run

@@ -261,7 +261,9 @@ class PlainTagScanner(Scanner):
             return self._opener(marker)
         if marker in self.turn_openers:
             return self._turn_header(marker)
-        if marker in self.special_tokens or marker in self.think_ends:
+        if marker in self.special_tokens:
+            return self._special_token(marker)
+        if marker in self.think_ends:
             self.pass_markup(marker)
             return self.outside
         if marker in self.think_begins:
@@ -282,8 +284,7 @@ class PlainTagScanner(Scanner):
         if marker in self.turn_openers:
             return self._turn_header(marker)
         if marker in self.special_tokens:
-            self.tape.i += len(marker)
-            return self.thinking
+            return self._special_token(marker)
         if marker in self.think_begins and self._after_markup:
             self.pass_markup(marker)
             return self.thinking
@@ -317,6 +318,14 @@ class PlainTagScanner(Scanner):
         """The tag at the cursor is text."""
         self.tape.i += len(marker)
         self.say(marker)
+        return self.home()
+
+    def _special_token(self, marker: str) -> State | None:
+        """A token that means nothing here is left out."""
+        if self.thinking_open:
+            self.tape.i += len(marker)
+        else:
+            self.pass_markup(marker)
         return self.home()
 
     def _turn_header(self, marker: str) -> State | None:
@@ -404,13 +413,16 @@ class PlainTagScanner(Scanner):
             self.drop_call("malformed")
             return self.after_call()
         if found is not None:
-            start = self.start_behind(marker).match(tape.text, behind + index + len(found), partial=not self.final)
+            following = behind + index + len(found)
+            start = self.start_behind(marker).match(tape.text, following, partial=not self.final)
             if start is not None:
-                if start.partial:
-                    return None
-                self.pass_markup(self.whole_opener(marker))
-                return self.outside
+                return None if start.partial else self._stray_opener(marker, following)
         return self._mention(marker)
+
+    def _stray_opener(self, marker: str, following: int) -> State:
+        """An opener before another one whose marker ends at `following`: a slip."""
+        self.pass_markup(self.whole_opener(marker))
+        return self.outside
 
     def _opener_in_thinking(self, marker: str) -> State | None:
         tape = self.tape

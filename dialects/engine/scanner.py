@@ -84,8 +84,9 @@ class Scanner(ABC):
     _quick: "Quick | None"
     """The short way of another state: the events of a chunk, or None, with nothing done, if it does not apply."""
 
-    turn_opener: ClassVar[str] = ""
-    """What stands before an assistant's body in a prompt; the generation prompt is read from there on."""
+    turn_opener: ClassVar[str | tuple[str, ...]] = ""
+    """What stands before an assistant's body in a prompt, in one way or several; the generation prompt is read from
+    there on."""
 
     def __init__(
         self,
@@ -204,7 +205,9 @@ class Scanner(ABC):
     def _read_generation_prompt(self) -> None:
         """The prompt's last turn sets the state; nothing of it comes out."""
         prompt = self.generation_prompt
-        self.tape.feed(prompt[max(self.turn_start(prompt), 0) :])
+        openers = (self.turn_opener,) if isinstance(self.turn_opener, str) else self.turn_opener
+        turn = max(prompt.rfind(opener) if opener else -1 for opener in openers)
+        self.tape.feed(prompt[max(turn, 0) :])
         self._run()
         if self.stopped:
             self.stopped = False
@@ -218,10 +221,6 @@ class Scanner(ABC):
         else:
             opened = self.call.id
             self.events = [e for e in self.events if isinstance(e, ToolStart | ToolArgDelta) and e.id == opened]
-
-    def turn_start(self, prompt: str) -> int:
-        """Where the prompt's last turn begins, if that is the model's; else negative."""
-        return prompt.rfind(self.turn_opener) if self.turn_opener else -1
 
     def _run(self) -> None:
         tape, ending = self.tape, self.final

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import unquote
 
-__all__ = ["ANY", "Kind", "kinds_of", "property_schema"]
+__all__ = ["ANY", "Kind", "kinds_of", "member_schema", "property_schema"]
 
 Kind: TypeAlias = Literal["string", "integer", "fraction", "boolean", "null", "object", "array"]
 Kinds: TypeAlias = frozenset[Kind]
@@ -51,7 +51,12 @@ def kinds_of(schema: object, root: object) -> Kinds:
 
 def property_schema(parameters: object, key: str) -> object:
     """The schema of the member `key` of an object that `parameters` describes. Patterns for keys are not looked at."""
-    return {"allOf": list(_Reader(parameters).members(parameters, key))}
+    return member_schema(parameters, parameters, key)
+
+
+def member_schema(schema: object, root: object, key: str | None) -> object:
+    """The schema of the member `key` of an object that `schema` describes; None: of an array's items."""
+    return {"allOf": list(_Reader(root).members(schema, key))}
 
 
 class _Reader:
@@ -86,12 +91,14 @@ class _Reader:
         allowed = reduce(frozenset.__and__, kinds)
         return allowed | {"null"} if schema.get("nullable") is True else allowed
 
-    def members(self, schema: object, key: str, depth: int = 0) -> Iterator[object]:
-        """All schemas that hold for the member `key` of an object under `schema`."""
+    def members(self, schema: object, key: str | None, depth: int = 0) -> Iterator[object]:
+        """All schemas that hold for the member `key` of an object under `schema`, or for an array's items."""
         self._steps += 1
         if not isinstance(schema, dict) or depth > _MAX_DEPTH or self._steps > _MAX_STEPS:
             return
         properties, others = schema.get("properties"), schema.get("additionalProperties")
+        if key is None:
+            properties, others = None, schema.get("items")
         if isinstance(properties, dict) and key in properties:
             yield properties[key]
         elif isinstance(others, dict) and not schema.get("patternProperties"):

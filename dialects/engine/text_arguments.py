@@ -5,33 +5,34 @@ beginning rules out every other type that the schema allows. Any other is held u
 """
 
 import re
+from collections.abc import Callable
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, TypeAlias
 
 from dialects.engine.arguments import Arguments
 from dialects.engine.coercion import NO_TEXT, Coerced, Opening, coerce, declared_json, plain_text
 from dialects.engine.schema import kinds_of, property_schema
 from dialects.events import Event, ToolArgDelta
 
-__all__ = ["TextArguments"]
+__all__ = ["ReadValue", "TextArguments"]
 
+ReadValue: TypeAlias = Callable[[str, object, object], Coerced]
+"""The value that a text means under a schema, and the schema that its references point into."""
 _TEXT = {"type": "string"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class TextArguments:
     """The arguments of one call. In its methods `events` is the list that receives their pieces, None for a call that
-    is not shown."""
+    is not shown. `reads` says what a value means that is not known to be text."""
 
-    def __init__(
-        self, parameters: dict[str, Any], *, call_id: str, name: str, has_python_scalars: bool = False
-    ) -> None:
+    def __init__(self, parameters: dict[str, Any], *, call_id: str, name: str, reads: ReadValue = coerce) -> None:
         self.repairs: list[str] = []
         self.value: dict[str, Any] = {}
         self._parameters = parameters
         self._call_id = call_id
         self._name = name
-        self._has_python_scalars = has_python_scalars
+        self._reads = reads
         self._written: list[str] = []
         self._key = ""
         self._schema: object = True
@@ -102,9 +103,7 @@ class TextArguments:
         self._written.append(found.json_text)
 
     def _typed(self, text: str) -> Coerced:
-        if self._is_json:
-            return declared_json(text)
-        return coerce(text, self._schema, self._parameters, has_python_scalars=self._has_python_scalars)
+        return declared_json(text) if self._is_json else self._reads(text, self._schema, self._parameters)
 
     def finish(self, events: list[Event] | None) -> Arguments:
         """The arguments are complete."""

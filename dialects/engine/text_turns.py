@@ -39,11 +39,11 @@ class TextTurns:
     think_ends: ClassVar[tuple[str, ...]] = thinking_ends()
     thinking_tags: ClassVar[tuple[str, ...]] = (*think_begins, *think_ends)
     special_tokens: ClassVar[tuple[str, ...]] = ()
-    turn_opener = ASSISTANT
+    turn_opener: ClassVar[str | tuple[str, ...]] = ASSISTANT
     turn_openers: ClassVar[tuple[str, ...]] = (HUMAN, ASSISTANT)
     text_headers: ClassVar[tuple[str, ...]] = (HUMAN, ASSISTANT)
-    turn_header_pattern = regex.compile(r"\n\n(?P<role>Human|Assistant):(?: |(?=[^ ]))")
-    cut_turn_header = re.compile(r"\n\n(?:Human|Assistant):\Z")
+    turn_header_pattern: ClassVar["regex.Pattern[str]"] = regex.compile(r"\n\n(?P<role>Human|Assistant):(?: |(?=[^ ]))")
+    cut_turn_header: ClassVar["re.Pattern[str]"] = re.compile(r"\n\n(?:Human|Assistant):\Z")
     roles: ClassVar[Mapping[str, str | None]] = {"Assistant": None}
 
 

@@ -13,11 +13,12 @@ from typing import ClassVar, Final
 import regex
 
 from dialects.engine.arguments import BROKEN, DONE, GOING
+from dialects.engine.coercion import coerce
 from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import ThinkEnd
 from dialects.engine.scanner import Scanner, State
 from dialects.engine.tape import Tape
-from dialects.engine.text_arguments import TextArguments
+from dialects.engine.text_arguments import ReadValue, TextArguments
 from dialects.events import Event
 
 __all__ = ["TextValueScanner", "ThinkEndOutsideValues", "ValueEnds", "ValueReader"]
@@ -29,17 +30,16 @@ _FREE_REREADING: Final = 100_000
 class ValueEnds:
     """Where a value may end.
 
-    `markers` finds the tags that matter in a value, `openers` those that open one; `closer` is a pattern of its closer,
-    `exact_closer` one of how that should be written, `continuation` of what may follow it. `others` are patterns of
-    tags that may end it where the closer is missing, `opening` is one of them: that of the next value, up to where that
-    begins. All are bounded in length. With `has_layout` one newline on each inner side of the tags belongs to them.
+    `markers` finds the tags that matter in a value. `closer` is a pattern of its closer, `exact_closer` one of how that
+    should be written, `continuation` of what may follow it. `others` are patterns of tags that may end it where the
+    closer is missing, `opening` is one of them: that of the next value, up to where that begins. All are bounded in
+    length. With `has_layout` one newline on each inner side of the tags belongs to them.
     """
 
     def __init__(
         self,
         markers: MarkerSet,
         *,
-        openers: MarkerSet,
         closer: str,
         continuation: str,
         opening: str,
@@ -48,7 +48,6 @@ class ValueEnds:
         has_layout: bool = False,
     ) -> None:
         self.markers = markers
-        self.openers = openers
         self.has_layout = has_layout
         self.closer = regex.compile(closer)
         self.exact_closer = regex.compile(exact_closer or closer)
@@ -230,16 +229,17 @@ class ValueReader:
 
 class ThinkEndOutsideValues(ThinkEnd):
     """Reads ahead to the tag that ends the thinking, behind a call that may be a draft in it. What the values of such a
-    call hold does not count, if they are closed."""
+    call hold does not count, if they are closed. `openers` finds what opens a value, and `think_ends`."""
 
-    def __init__(self, ends: ValueEnds, think_ends: tuple[str, ...]) -> None:
+    def __init__(self, ends: ValueEnds, openers: MarkerSet, think_ends: tuple[str, ...]) -> None:
         self._ends = ends
+        self._openers = openers
         self._think_ends = think_ends
         self._value: int | None = None
 
     def read(self, tape: Tape, *, final: bool) -> bool | None:
         while True:
-            markers = self._ends.openers if self._value is None else self._ends.markers
+            markers = self._openers if self._value is None else self._ends.markers
             tape.i, marker = markers.find(tape.text, tape.i, final=final)
             if marker is None:
                 return self._at_the_end(tape) if final else None
@@ -273,8 +273,11 @@ class TextValueScanner(Scanner):
     value_ends: ClassVar[ValueEnds]
     block_ends: ClassVar[MarkerSet]
     """The closers of a call."""
-    has_python_scalars: ClassVar[bool] = False
-    """Whether `True`, `False` and `None` are the dialect's own form of these values."""
+
+    @property
+    def reads(self) -> ReadValue:
+        """What a value means in the open call."""
+        return coerce
 
     def _reset(self) -> None:
         self.values = ValueReader(self.value_ends, max_held_chars=self.max_held_chars)
@@ -289,10 +292,7 @@ class TextValueScanner(Scanner):
             self.name_call(name)
         tool = (self.tools or {}).get(name)
         self.arguments = TextArguments(
-            tool.parameters if tool else {},
-            call_id=self.open_call.id,
-            name=name,
-            has_python_scalars=self.has_python_scalars,
+            tool.parameters if tool else {}, call_id=self.open_call.id, name=name, reads=self.reads
         )
         return self.pairs
 
