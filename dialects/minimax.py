@@ -110,8 +110,10 @@ class MiniMaxScanner(TextTurns, PlainInvokeScanner):
     def _reset(self) -> None:
         self._is_marked = False
         """Whether the open call is one of marked tags."""
+        self._values = [
+            ValueReader(ends, max_held_chars=self.max_held_chars) for ends in (self.value_ends, ELEMENT_ENDS)
+        ]
         super()._reset()
-        self._values = (self.values, ValueReader(ELEMENT_ENDS, max_held_chars=self.max_held_chars))
 
     def begin_pairs(self, name: str) -> State:
         self.values = self._values[self._is_marked]

@@ -147,15 +147,26 @@ def _refuse(constant: str) -> NoReturn:
 _GOES_ON = r"(?=to=|<\|(?:channel|constrain|message)\|>)"
 _WORD = rf"[\w.+/-]{{1,64}}{_GOES_ON}"
 
-_DOUBLED = r'<invoke(?:name="[^"<>]*")>(?=<invoke)'
+_SPACE = r"(?:[A-Za-z][\w.-]{0,31}:)?"
+_SECTION_TAGS = (
+    rf"</?{_SPACE}(?:function_calls|tool_calls?)(?:[^<>\w][^<>]*)?>",
+    rf"</{_SPACE}(?:invoke|parameter)>?",
+    rf'<{_SPACE}invoke(?:name="[^"<>]*")>(?=.*<{_SPACE}invoke)',
+)
+"""Tags of sections, closers, and a call's opening tag that stands twice; a namespace may stand in each."""
 
 _HEADERS: dict[str, tuple[str, ...]] = {
-    "xml": (_DOUBLED,),
-    "anthropic": (_DOUBLED,),
-    "minimax": (_DOUBLED,),
+    "xml": _SECTION_TAGS,
+    "anthropic": _SECTION_TAGS,
+    "minimax": (*_SECTION_TAGS, r"\]<\]minimax\[>\[<(?!invoke)[^<>]*>"),
     "kimi": (r"<\|im_(?:system|user|assistant)\|>[^<\n]{0,64}<\|im_middle\|>",),
     "hermes": (r"<\|im_start\|>assistant", r"<\|im_start\|>(?:system|user|tool)\Z"),
-    "qwen3-coder": (r"<\|im_start\|>assistant", r"<\|im_start\|>(?:system|user|tool)\Z"),
+    "qwen3-coder": (
+        r"</?tool_calls?(?:[^<>\w][^<>]*)?>",
+        r"</(?:function|parameter)>?",
+        r"<\|im_start\|>assistant",
+        r"<\|im_start\|>(?:system|user|tool)\Z",
+    ),
     "qwen3": (r"<\|im_start\|>assistant", r"<\|im_start\|>(?:system|user|tool)\Z"),
     "deepseek": (
         r"</?[｜|]{1,2}DSML[｜|]{1,2}(?:\w{0,24}/?|parameter[^<>]{0,512})>",

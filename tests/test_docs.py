@@ -104,7 +104,7 @@ def test_a_repair_that_only_this_dialect_names_is_on_its_page(name: str) -> None
 
 @pytest.mark.parametrize("name", [name for name in own_dialects() if frame(name)])
 def test_json_arguments_are_mended_alike_in_every_dialect(name: str) -> None:
-    """Some have arguments that are no JSON; those of Hermes and Qwen3 stand inside an object, so what is around them is part of that."""
+    """Those of Hermes and Qwen3 stand inside an object, so what is around them is part of that."""
     text = (ROOT / "docs" / "repairs.md").read_text(encoding="utf-8")
     inside, _, around = text.partition("## Faults around the object")
     for heading, match in build.examples(inside if name in ("hermes", "qwen3") else inside + around):

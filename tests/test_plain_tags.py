@@ -395,7 +395,7 @@ class TestThinking:
     @plain_tag_dialects
     def test_a_call_that_the_cut_off_end_leaves_open_in_it_never_runs(self, name: str) -> None:
         text = written(name)
-        events = read(name, f"<think>Hm.{text[:-20]}", truncated=True)
+        events = read(name, f"<think>Hm.{text[: text.index('path') + 6]}", truncated=True)
         assert calls_of(events) == []
 
 

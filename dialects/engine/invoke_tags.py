@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple
 
 import regex
 
-from dialects.engine.arguments import Arguments, skipping
+from dialects.engine.arguments import skipping
 from dialects.engine.markers import PREFIX, TagSet
 from dialects.engine.plain_tags import PlainTagScanner, ThinkEnd
 from dialects.engine.scanner import State
@@ -91,6 +91,7 @@ class InvokeTags:
         run = (self._closed(parameter), self._closed(invoke), self._closed(*sections))
         self.closer_run = regex.compile(r"(?:{0}\s{{0,16}}){{1,4}}{1}|{1}\s{{0,16}}{2}".format(*run))
         """Closers in the order in which they close a call."""
+        self._call_end = re.compile(rf"\s*</{mark}{invoke}(?=[\s>])")
         self._end = regex.compile(rf"(?:{self._closed(invoke)}\s{{0,64}})?{self._closed(*sections)}")
         following = rf"<{mark}(?:{'|'.join(names)})(?=[\s=/>])|</{mark}(?:{'|'.join(calls)})(?=[\s>])"
         ending = "|".join(map(re.escape, turn_ends)) or r"(?!)"
@@ -102,7 +103,7 @@ class InvokeTags:
         self.call_start = regex.compile(rf"(?:{first})")
         """What follows `<invoke` where it opens a call."""
         self.section_start = regex.compile(
-            rf"[^<>]{{0,64}}+>(?:\s{{0,64}}<{mark}(?:{'|'.join(sections)})>){{0,2}}\s{{0,64}}<{mark}{invoke}"
+            rf"(?:\s[^<>\n]{{0,64}}+|\s{{0,16}})>(?:\s{{0,64}}<{mark}(?:{'|'.join(sections)})>){{0,2}}\s{{0,64}}<{mark}{invoke}"
             rf"(?:\s[^<>]{{0,64}}=|=|\s{{0,16}}>\s{{0,64}}<{mark}{parameter}(?=[\s=/>]))"
         )
         """What follows `<SECTION` where it opens a section of calls."""
@@ -160,6 +161,10 @@ class InvokeTags:
         kind = self._kind.match(text, start)
         assert kind is not None
         return kind.end()
+
+    def ends_at(self, text: str, start: int) -> bool:
+        """Whether a call ends at `start`, or behind white space there."""
+        return self._call_end.match(text, start) is not None
 
     def ends_cut(self, text: str) -> bool:
         """Whether a text is nothing but the beginning of a call's end."""
@@ -346,13 +351,17 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         return marker if tag is None else tape.text[tape.i : tag.end]
 
     def _stray_opener(self, marker: str, following: int) -> State:
-        """A call whose next one follows at once, unless that is the same tag once more."""
+        """A call that the next one follows at once has no arguments, unless it is the same tag once more."""
         tape, tags = self.tape, self.tags
+        if tags.kind(marker) == "section":
+            return super()._stray_opener(marker, following)
         first = tags.opening_tag(tape.text, tape.i + len(marker), final=True)
         second = tags.opening_tag(tape.text, following, final=True)
-        if tags.kind(marker) == "invoke" and first and second and first.name and first.name != second.name:
-            return self._begin_call_here(marker)
-        return super()._stray_opener(marker, following)
+        if first is None or second is None or first.is_cut or not first.name:
+            return self._mention(marker)
+        if first.name == second.name:
+            return super()._stray_opener(marker, following)
+        return self._begin_call_here(marker)
 
     def end_of_block(self, marker: str) -> str:
         """The closer of that tag."""
@@ -452,10 +461,12 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
             return self._mention(marker)
         return super()._turn_header(marker)
 
-    def end_call(self, arguments: Arguments) -> None:
-        """The open call is over. One without arguments in the middle of a line, of a tool that is none, is prose."""
-        name = self.open_call.name
-        if self._may_be_prose and not arguments.value and self.tools is not None and name not in self.tools:
-            self.take_back_opener()
-            return
-        super().end_call(arguments)
+    def invoke(self) -> State | None:
+        """The opening tag of a call. In the middle of a line, one without arguments of a tool that is none is prose."""
+        if self._may_be_prose and self.tools is not None:
+            text = self.tape.text
+            tag = self.tags.opening_tag(text, self.tape.i, final=True)
+            if tag and tag.name not in self.tools and (tag.is_empty or self.tags.ends_at(text, tag.end)):
+                self.take_back_opener()
+                return self.outside
+        return super().invoke()

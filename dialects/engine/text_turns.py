@@ -88,5 +88,11 @@ def function_results(results: Sequence[ToolResult]) -> str:
 
 def _function_result(result: ToolResult) -> str:
     kind, stream = ("error", "stderr") if result.is_error else ("result", "stdout")
-    name = f"<tool_name>{result.name or ''}</tool_name>"
+    name = f"<tool_name>{result.name or _named_in(result.call_id or '')}</tool_name>"
     return f"<{kind}>\n{name}\n<{stream}>{result.content}</{stream}>\n</{kind}>"
+
+
+def _named_in(call_id: str) -> str:
+    """The name in an id of the form `functions.NAME:INDEX`, where the result itself has none."""
+    named = re.fullmatch(r"functions\.(.+):\d+", call_id)
+    return named[1] if named else ""
