@@ -378,11 +378,24 @@ def test_bars_and_blocks_may_be_ascii(bar: str, block: str) -> None:
     assert seen(text, strict=True) == ("Hi.", "", [LEITH, LEITH])
 
 
-def test_tokens_that_have_nothing_to_do_with_calls_are_never_visible() -> None:
-    for token in ("<｜fim▁hole｜>", "<｜search▁begin｜>", "<|EOT|>", "<｜latest_reminder｜>", "<｜some▁task｜>", "<tool_result>",
-                  "</function_results>", "<｜begin▁of▁sentence｜>", "<｜tool▁outputs▁end｜>", "</think>", "<｜tool▁sep｜>"):  # fmt: skip
-        assert seen(f"One{token} two.")[0] == "One two."
-        assert seen(f"<think>One{token} two.")[:2] in (("", "One two."), (" two.", "One"))
+@pytest.mark.parametrize(
+    "token",
+    [
+        "<｜fim▁hole｜>",
+        "<｜search▁begin｜>",
+        "<|EOT|>",
+        "<｜latest_reminder｜>",
+        "<｜some▁task｜>",
+        "<tool_result>",
+        "</function_results>",
+        "<｜begin▁of▁sentence｜>",
+        "<｜tool▁outputs▁end｜>",
+        "<｜tool▁sep｜>",
+    ],
+)
+def test_tokens_that_have_nothing_to_do_with_calls_are_never_visible(token: str) -> None:
+    assert seen(f"One{token} two.")[:2] == ("One two.", "")
+    assert seen(f"<think>One{token} two.")[:2] == ("", "One two.")
 
 
 def test_a_bar_behind_a_bracket_is_no_token() -> None:
