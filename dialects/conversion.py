@@ -20,6 +20,7 @@ from dialects.messages import Message, ToolCall, ToolLike, read_tools
 
 __all__ = ["Conversion", "convert", "read_transcript"]
 
+_EMPTY = Message("assistant")
 _RESULT_FIELDS = ("tool_call_id", "name", "is_error")
 
 
@@ -88,7 +89,9 @@ class _Reader:
             return
         for index, turn in enumerate(self.dialect.turns.read(text)):
             if turn.role == "assistant":
-                yield msgspec.structs.replace(self.turn(turn.body, f"messages[{index}]"), name=turn.name)
+                message = self.turn(turn.body, f"messages[{index}]")
+                if message != _EMPTY or not turn.body:  # what is left of a turn of results may be markup alone
+                    yield msgspec.structs.replace(message, name=turn.name)
             else:
                 yield Message(turn.role, turn.body, tool_call_id=turn.call_id, name=turn.name, is_error=turn.is_error)
 

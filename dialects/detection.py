@@ -15,7 +15,6 @@ from dialects.templates import FAMILIES
 __all__ = ["Match", "dialect_for_model", "dialect_for_template", "template_for_model"]
 
 _NOT_READ_YET = {
-    "DeepSeek": r"deepseek",
     "Gemma before 4": r"gemma(?![-_ ]?4)",
     "Mistral": r"mistral|ministral|magistral|devstral|mixtral|codestral|pixtral",
     "Llama": r"llama[-_ ]?[34]",

@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from dialects.anthropic import ANTHROPIC
+from dialects.deepseek import DEEPSEEK
 from dialects.engine.dialect import Dialect
 from dialects.engine.scanner import MAX_CALL_CHARS, MAX_HELD_CHARS, InbandScanner, UnknownTools
 from dialects.gemini import GEMINI
@@ -42,6 +43,7 @@ _DIALECTS = (
     QWEN3,
     GLM,
     HARMONY,
+    DEEPSEEK,
     QWEN3_CODER,
     ANTHROPIC,
     MINIMAX,

@@ -100,7 +100,7 @@ class GlmScanner(TextValueScanner, PlainTagScanner):
     cut_turn_header = re.compile(r"<\|(?:system|user|assistant)\|>\s*\Z")
     roles: ClassVar[Mapping[str, str | None]] = {"assistant": None}
     value_ends = VALUE_ENDS
-    call_ends = MarkerSet([CALL_END])
+    block_ends = MarkerSet([CALL_END])
 
     def _reset(self) -> None:
         self.call_start = _call_start(frozenset(self.tools or ()))
@@ -117,7 +117,7 @@ class GlmScanner(TextValueScanner, PlainTagScanner):
         tape.i = named.end()
         if self.tools is not None and named[1] not in self.tools and (closer := call_end_at(tape.text, tape.i)):
             return self.no_call(closer.end())
-        return self.begin_arguments(named[1])
+        return self.begin_pairs(named[1])
 
     def no_call(self, end: int) -> State:
         """A word that is no tool's name, alone between the tags: in the middle of a line they were only mentioned."""

@@ -117,9 +117,9 @@ class MiniMaxScanner(TextTurns, PlainInvokeScanner):
         ]
         super()._reset()
 
-    def begin_arguments(self, name: str) -> State:
+    def begin_pairs(self, name: str) -> State:
         self.values = self._values[self._is_marked]
-        return super().begin_arguments(name)
+        return super().begin_pairs(name)
 
     @property
     def reads(self) -> ReadValue:
@@ -148,7 +148,7 @@ class MiniMaxScanner(TextTurns, PlainInvokeScanner):
         self.begin_call()
         tape.i += len(MARK + tag.group())
         self._is_marked = True
-        return self.begin_arguments(read_attributes(tag["rest"])[0] or "")
+        return self.begin_pairs(read_attributes(tag["rest"])[0] or "")
 
     def pairs(self) -> State | None:
         if not self._is_marked:
@@ -160,7 +160,7 @@ class MiniMaxScanner(TextTurns, PlainInvokeScanner):
             self.arguments.note("surrounding-text")
             tape.i = index
         if marker is None:
-            return self._stream_ended() if self.final else None
+            return self._ended_between() if self.final else None
         if marker != MARK:
             self.arguments.note("missing-call-end")
             return self.finish_call()
@@ -176,7 +176,7 @@ class MiniMaxScanner(TextTurns, PlainInvokeScanner):
             self.arguments.note("stray-marker")
             return self.pairs
         if tag.partial:
-            return self._stream_ended() if self.final else None
+            return self._ended_between() if self.final else None
         if tag["name"] in ("invoke", "tool_call"):
             if tag["slash"] and tag["name"] == "invoke":
                 tape.i += len(MARK + tag.group())

@@ -175,6 +175,12 @@ _HEADERS: dict[str, tuple[str, ...]] = {
         r"`{1,2}\Z",
         *("`" * length for length in range(3, 7)),
     ),
+    "deepseek": (
+        r"</?[｜|]{1,2}DSML[｜|]{1,2}(?:\w{0,24}/?|parameter[^<>]{0,512})>",
+        r"</?[｜|]{1,2}DSML[｜|]{1,2}[^<>]*\Z",
+        r"<[｜|][^<>｜]{1,64}[｜|]>",
+        r"</?(?:function_results|tool_result)>",
+    ),
     "harmony": (
         r"<\|start\|>assistant",
         rf"<\|start\|>[^<{{=]{{1,256}}?{_GOES_ON}",

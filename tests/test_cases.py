@@ -25,6 +25,17 @@ _TOOLS_WRAPPER = '<tools>\n{"name": "get_tide", "arguments": {"port": "Leith"}}\
 _COLON_CALL = "Checking. <call:default_api:get_tide{port:Leith}/>"
 
 DECIDED: dict[str, tuple[dict[str, Any], str]] = {
+    "deepseek-draft-in-think": (
+        {
+            "content": " no.",
+            "reasoning": "First idea: ",
+            "tool_calls": [
+                {"name": "get_tide", "arguments": {"port": "Oban"}},
+                {"name": "get_tide", "arguments": {"port": "Leith"}},
+            ],
+        },
+        "a marker that nobody writes by chance opens a call wherever it stands",
+    ),
     "qwen3-tools-wrapper": (
         {"content": _TOOLS_WRAPPER, "reasoning": None, "tool_calls": []},
         "a copied list of tools is no call: only the dialect's own wrapper makes one",

@@ -158,7 +158,7 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
 @pytest.mark.parametrize("name", sorted(DIALECTS))
 def test_a_dialect_is_short_and_says_what_it_is(name: str) -> None:
     text = MODULES[name].read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 300
+    assert len(text.splitlines()) <= 320
     docstring = ast.get_docstring(tree(name)) or ""
     assert "Source:" in docstring
     assert get_dialect(NAMES[name]).prompt.startswith("# Calling tools\n")

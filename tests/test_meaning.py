@@ -428,7 +428,37 @@ _TAGGED_JSON: dict[str, Markup] = {
 }
 _GLM_NEXT = "</arg_value>\n</tool_call>\n<tool_call>two"
 
+_DEEPSEEK_NEXT = "<｜tool▁call▁end｜><｜tool▁call▁begin｜>"
+_DEEPSEEK_LAST = "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+
 DAMAGES: dict[str, dict[str, Markup]] = {
+    "deepseek": {
+        "nothing": Markup("", ""),
+        "no section begin": Markup("<｜tool▁calls▁begin｜>", "", ("missing-section",), ("missing-section",)),
+        "no section end": Markup("<｜tool▁calls▁end｜>", ""),
+        "no end of the first call": Markup(_DEEPSEEK_NEXT, "<｜tool▁call▁begin｜>", ("missing-call-end",)),
+        "no end of the last call": Markup(_DEEPSEEK_LAST, "<｜tool▁calls▁end｜>", (), ("missing-call-end",)),
+        "no end of call nor section": Markup(_DEEPSEEK_LAST, "", (), ("missing-call-end",)),
+        "the turn's end for both": Markup(_DEEPSEEK_LAST, "<｜end▁of▁sentence｜>", (), ("missing-call-end",)),
+        "half an end": Markup(_DEEPSEEK_LAST, "<｜tool▁call▁e", (), ("missing-call-end",)),
+        "half a section end": Markup(_DEEPSEEK_LAST, "<｜tool▁call▁end｜><｜tool▁calls▁e"),
+        "a section of its own for each call": Markup(
+            _DEEPSEEK_NEXT, _DEEPSEEK_LAST + "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>"
+        ),
+        "a newline between the calls": Markup(_DEEPSEEK_NEXT, "<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>"),
+        "white space around the name": Markup("one<｜tool▁sep｜>", "\n one <｜tool▁sep｜>\n"),
+        "ASCII in the first call's begin": Markup("<｜tool▁call▁begin｜>one", "<|tool_call_begin|>one"),
+        "another separator": Markup("one<｜tool▁sep｜>", "one<|tool▁sep|>"),
+        "no separator": Markup("one<｜tool▁sep｜>", "one", ("missing-arguments-begin",)),
+        "a type, but no fence": Markup(
+            "one<｜tool▁sep｜>", "function<｜tool▁sep｜>one\n", ("missing-code-fence",)
+        ),
+        "noise between calls": Markup(
+            _DEEPSEEK_NEXT, "<｜tool▁call▁end｜>\nnext:\n<｜tool▁call▁begin｜>", text="next:\n"
+        ),
+        "thinking that is not closed": Markup("\n</think>", "", ("unclosed-thinking",)),
+        "thinking that is closed twice": Markup("</think>", "</think></think>"),
+    },
     "hermes": _TAGGED_JSON,
     "qwen3": _TAGGED_JSON,
     "glm": {

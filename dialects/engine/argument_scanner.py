@@ -13,7 +13,7 @@ from dialects.events import Event
 __all__ = ["ArgumentScanner"]
 
 _LAYOUT = 16
-"""How much white space may stand between a brace and the marker behind it."""
+"""How much white space may stand between the arguments and the marker behind them."""
 _NEAR = 400
 """How far behind what may be the end of broken arguments another may show that it was not."""
 _WORD = re.compile(r"\w")
@@ -33,6 +33,9 @@ class ArgumentScanner(Scanner):
 
     call_end_stops: ClassVar[bool] = False
     """Whether that marker is a stop token, so that the end of the stream is as good."""
+
+    closed_by: ClassVar[str] = "}"
+    """The characters one of which stands before a call's end."""
 
     argument_ends: ClassVar[MarkerSet]
     """All markers that may stand behind complete arguments."""
@@ -169,8 +172,8 @@ class ArgumentScanner(Scanner):
         return marker
 
     def _end_of_broken(self) -> str | None:
-        """A call end behind a closing brace is real. Of two others near each other, without a call between them, only
-        the last can be."""
+        """A call end behind what closes arguments is real. Of two others near each other, without a call between them,
+        only the last can be."""
         tape = self.tape
         while True:
             index, marker = self.broken_ends.find(tape.text, tape.i, final=self.final)
@@ -180,7 +183,8 @@ class ArgumentScanner(Scanner):
                 tape.seek(position)
                 return marker
             if marker in self.call_ends:
-                if tape.slice(max(self.open_call.start, tape.pos - _LAYOUT), tape.pos).rstrip().endswith("}"):
+                before = tape.slice(max(self.open_call.start, tape.pos - _LAYOUT), tape.pos).rstrip()
+                if before.endswith(tuple(self.closed_by)):
                     return marker
                 real = self.string_ends.real(tape.text, index, final=self.final)
                 if real is None or real:
@@ -217,9 +221,9 @@ class ArgumentScanner(Scanner):
     def after_too_large(self) -> State:
         """Skip to the end of the call."""
         self._skipped_last = ""
-        return self._skip
+        return self.skip
 
-    def _skip(self) -> State | None:
+    def skip(self) -> State | None:
         tape = self.tape
         start = tape.i
         index, marker = self.broken_ends.find(tape.text, start, final=self.final)
@@ -228,11 +232,13 @@ class ArgumentScanner(Scanner):
         if marker is None:
             return None
         if marker in self.call_ends:
-            real = self._skipped_last == "}" or self.string_ends.real(tape.text, index, final=self.final)
+            real = self._skipped_last in tuple(self.closed_by) or self.string_ends.real(
+                tape.text, index, final=self.final
+            )
             if real is None:
                 return None
             tape.i += len(marker)
             if not real:
                 self._skipped_last = ""
-                return self._skip
+                return self.skip
         return self.after_call()

@@ -17,15 +17,28 @@ A schema is the tool author's, and may hold anything: what is not understood say
 
 import json
 import re
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from dialects.engine.rendering import compact_json
 from dialects.engine.repair import MAX_DEPTH, NUMBER, dump, repair, too_many_digits
 from dialects.engine.schema import ANY, Kind, kinds_of
 
-__all__ = ["Coerced", "Opening", "coerce", "coerce_python", "is_text_only", "plain_text", "write_value"]
+__all__ = [
+    "NO_TEXT",
+    "Coerced",
+    "Opening",
+    "coerce",
+    "coerce_python",
+    "declared_json",
+    "is_text_only",
+    "plain_text",
+    "write_value",
+]
 
 Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
+
+NO_TEXT: Final = ANY - {"string"}
+"""The kinds of which a value is that must be read as JSON: it cannot be text."""
 
 _SPACE = " \t\n\r"
 _PYTHON: dict[str, tuple[Json, str, Kind]] = {
@@ -81,6 +94,15 @@ def coerce(text: str, schema: object, root: object) -> Coerced:
     if kinds == ANY:
         return plain_text(text)
     return _as_long_number(bare, kinds) or _tolerated(bare, found, kinds) or plain_text(text)
+
+
+def declared_json(text: str) -> Coerced:
+    """The value of a text that is said to be JSON, whatever the schema says."""
+    bare = text.strip(_SPACE)
+    if _is_too_deep(bare):
+        return _and(plain_text(text), "too-deep")
+    found = _json(bare) or _as_long_number(bare, NO_TEXT) or _tolerated(bare, None, NO_TEXT)
+    return found or _and(plain_text(text), "bare-value")
 
 
 def plain_text(text: str) -> Coerced:

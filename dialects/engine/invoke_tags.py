@@ -58,7 +58,8 @@ class Tag(NamedTuple):
 
 class InvokeTags:
     """The tags of a dialect; see the module's description. `turn_ends` are literals that end a call whose closer is
-    missing. `has_layout`: one newline on each inner side of a parameter's tags belongs to them."""
+    missing. `has_layout`: one newline on each inner side of a parameter's tags belongs to them. `slips` is a pattern of
+    names that a parameter's closer may have by mistake, where the `mark` alone says that it is a tag."""
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class InvokeTags:
         mark: str = PREFIX + "?",
         turn_ends: tuple[str, ...] = (),
         has_layout: bool = False,
+        slips: str = "",
     ) -> None:
         self.mark = mark
         self.sections = sections
@@ -76,14 +78,16 @@ class InvokeTags:
         self.parameter = parameter
         calls = (*sections, invoke)
         names = (*calls, parameter)
-        self.between = self.tag_set(turn_ends, opening=names, closing=names)
+        slips = rf"(?!(?:{'|'.join(names)})[\s=/>])(?:{slips})" if slips else ""
+        self.between = self.tag_set(turn_ends, opening=names, closing=names, closing_too=slips)
         """What may stand between two parameters."""
         self.call_ends = self.tag_set(closing=calls)
-        self._kind = re.compile(rf"<(/?){mark}({'|'.join(names)})")
+        any_name = "|".join((*names, *filter(None, [slips])))
+        self._kind = re.compile(rf"<(/?){mark}({any_name})(?=[\s=/>]|\Z)")
         self._roles = {**dict.fromkeys(sections, "section"), invoke: "invoke", parameter: "parameter"}
         self._opening = regex.compile(_BODY + ">")
         self._broken = regex.compile(r"[^<>\n]{0,256}+(?P<end>>|(?=[<\n]))")
-        self.closer = regex.compile(rf"</{mark}(?:{'|'.join(names)})\s{{0,16}}>")
+        self.closer = regex.compile(self._closed(any_name))
         run = (self._closed(parameter), self._closed(invoke), self._closed(*sections))
         self.closer_run = regex.compile(r"(?:{0}\s{{0,16}}){{1,4}}{1}|{1}\s{{0,16}}{2}".format(*run))
         """Closers in the order in which they close a call."""
@@ -91,7 +95,7 @@ class InvokeTags:
         self._end = regex.compile(rf"(?:{self._closed(invoke)}\s{{0,64}})?{self._closed(*sections)}")
         following = rf"<{mark}(?:{'|'.join(names)})(?=[\s=/>])|</{mark}(?:{'|'.join(calls)})(?=[\s>])"
         ending = "|".join(map(re.escape, turn_ends)) or r"(?!)"
-        closer = self._closed(parameter)
+        closer = self._closed(parameter, *filter(None, [slips]))
         first = (
             rf"{_BODY}(?<=/)>|{_BODY}>\s{{0,64}}"
             rf"(?:<{mark}{parameter}(?=[\s=/>])|</{mark}(?:{'|'.join(calls)})(?=[\s>])|{ending})"
@@ -104,8 +108,9 @@ class InvokeTags:
         )
         """What follows `<SECTION` where it opens a section of calls."""
         self.value_ends = ValueEnds(
-            self.tag_set(opening=names, closing=names),
+            self.tag_set(opening=names, closing=names, closing_too=slips),
             closer=closer,
+            exact_closer=self._closed(parameter),
             continuation=rf"(?:\s{{0,16}}{closer}){{0,3}}\s{{0,64}}(?:{following})",
             opening=rf"<{mark}{parameter}(?:\s[^<>]{{0,256}}|=[^<>\n]{{0,256}})>",
             others=rf"</{mark}(?:{'|'.join(calls)})\s{{0,16}}>|<{mark}{invoke}(?:{first})|{closer}\s{{0,64}}(?:{ending})",
@@ -116,16 +121,21 @@ class InvokeTags:
         return rf"</{self.mark}(?:{'|'.join(names)})\s{{0,16}}>"
 
     def tag_set(
-        self, literals: Iterable[str] = (), *, opening: Iterable[str] = (), closing: Iterable[str] = ()
+        self,
+        literals: Iterable[str] = (),
+        *,
+        opening: Iterable[str] = (),
+        closing: Iterable[str] = (),
+        closing_too: str = "",
     ) -> TagSet:
         """Literals, and tags of these names."""
-        return TagSet(literals, opening=opening, closing=closing, mark=self.mark)
+        return TagSet(literals, opening=opening, closing=closing, closing_too=closing_too, mark=self.mark)
 
     def kind(self, marker: str) -> str:
         """What a marker is the beginning of: `section`, `invoke`, `parameter`, with a slash before it where that is a
         closer; empty: none of the tags."""
         found = self._kind.match(marker)
-        return found[1] + self._roles[found[2]] if found else ""
+        return found[1] + self._roles.get(found[2], "parameter") if found else ""
 
     def opening_tag(self, text: str, behind: int, *, final: bool) -> Tag | None:
         """The tag whose name ends at `behind`. None: more input. Where its `>` is missing, it ends before the next tag
@@ -184,7 +194,7 @@ class InvokeScanner(TextValueScanner):
         super().__init_subclass__()
         if hasattr(cls, "tags"):
             cls.value_ends = cls.tags.value_ends
-            cls.call_ends = cls.tags.call_ends
+            cls.block_ends = cls.tags.call_ends
 
     def enter_invoke(self, marker: str) -> State:
         """The call whose opening tag begins with `marker`, at the cursor, was begun."""
@@ -200,7 +210,7 @@ class InvokeScanner(TextValueScanner):
         tape.i = tag.end
         if self.final and tag.is_cut and tag.end == len(tape.text):
             return self.cut_off()
-        self.begin_arguments((tag.name or "").strip())
+        self.begin_pairs((tag.name or "").strip())
         if tag.is_cut:
             self.arguments.note("missing-key-end")
         return self.finish_call() if tag.is_empty else self.pairs
@@ -214,7 +224,7 @@ class InvokeScanner(TextValueScanner):
             self.arguments.note("surrounding-text")
             tape.i = index
         if marker is None:
-            return self._stream_ended() if self.final else None
+            return self._ended_between() if self.final else None
         kind = self.tags.kind(marker)
         if kind == "parameter":
             self.key_start = tape.pos
@@ -223,7 +233,7 @@ class InvokeScanner(TextValueScanner):
         if kind in ("/invoke", "/parameter"):
             end = self.tags.end_of_closer(tape.text, tape.i, final=self.final)
             if end is None:
-                return self._stream_ended() if self.final else None
+                return self._ended_between() if self.final else None
             tape.i = end
             if kind == "/invoke":
                 return self.finish_call()
@@ -252,7 +262,7 @@ class InvokeScanner(TextValueScanner):
         self.arguments.end("", self.sink())
         return self.pairs
 
-    def _stream_ended(self) -> State:
+    def _ended_between(self) -> State:
         """The stream ends between two parameters, or before the first, if the call's closer was not begun."""
         tape = self.tape
         begun = bool(self.arguments.value) or len(tape.text) - tape.i > 1
@@ -269,7 +279,7 @@ class InvokeScanner(TextValueScanner):
     def skip(self) -> State | None:
         """The rest of a call that was too large."""
         tape = self.tape
-        tape.i, marker = self.call_ends.find(tape.text, tape.i, final=self.final)
+        tape.i, marker = self.block_ends.find(tape.text, tape.i, final=self.final)
         if marker is None:
             return None
         end = self.tags.end_of_closer(tape.text, tape.i, final=self.final)

@@ -89,24 +89,31 @@ class MarkerSet:
 class TagSet(MarkerSet):
     """Literal markers, and tags: a marker is then the beginning of a tag, up to the end of its name.
 
-    `opening` and `closing` are the names of the tags that count, `mark` is a pattern of what stands before the name. It
-    must not match a `<`, and at most `_LONGEST_TAG` characters.
+    `opening` and `closing` are the names of the tags that count, `closing_too` is a pattern of other names of closing
+    ones, `mark` one of what stands before the name. They must not match a `<`, and at most `_LONGEST_TAG` characters.
     """
 
     __slots__ = ("_arguments", "_at_end", "_tag")
 
     def __init__(
-        self, literals: Iterable[str] = (), *, opening: Iterable[str] = (), closing: Iterable[str] = (), mark: str
+        self,
+        literals: Iterable[str] = (),
+        *,
+        opening: Iterable[str] = (),
+        closing: Iterable[str] = (),
+        closing_too: str = "",
+        mark: str,
     ) -> None:
-        self._arguments = (tuple(opening), tuple(closing), mark)
+        self._arguments = (tuple(opening), tuple(closing), closing_too, mark)
         self.literals = frozenset(literals)
         if self.literals:
             super().__init__(self.literals)
         else:
             self._longer = set()
         self.leads = tuple(dict.fromkeys(("<", *(literal[0] for literal in sorted(self.literals)))))
-        kinds = [(slash, names) for slash, names in (("", self._arguments[0]), ("/", self._arguments[1])) if names]
-        tag = "<(?:" + "|".join(f"{slash}{mark}(?:{'|'.join(map(re.escape, names))})" for slash, names in kinds) + ")"
+        openers, closers = (list(map(re.escape, names)) for names in self._arguments[:2])
+        kinds = [("", openers), ("/", closers + [closing_too] * bool(closing_too))]
+        tag = "<(?:" + "|".join(f"{slash}{mark}(?:{'|'.join(names)})" for slash, names in kinds if names) + ")"
         literal = "".join(f"|{re.escape(one)}" for one in sorted(self.literals, key=len, reverse=True))
         self._complete = re.compile(rf"{tag}(?=[\s=/>]){literal}")
         self._at_end = re.compile(rf"{tag}(?=[\s=/>]|\Z){literal}")
@@ -133,13 +140,14 @@ class TagSet(MarkerSet):
 
     def without(self, literals: Iterable[str]) -> "TagSet":
         """A set that lacks some of the literals."""
-        opening, closing, mark = self._arguments
-        return _tag_set(self.literals - frozenset(literals), opening, closing, mark)
+        return _tag_set(self.literals - frozenset(literals), *self._arguments)
 
 
 @cache
-def _tag_set(literals: frozenset[str], opening: tuple[str, ...], closing: tuple[str, ...], mark: str) -> TagSet:
-    return TagSet(literals, opening=opening, closing=closing, mark=mark)
+def _tag_set(
+    literals: frozenset[str], opening: tuple[str, ...], closing: tuple[str, ...], closing_too: str, mark: str
+) -> TagSet:
+    return TagSet(literals, opening=opening, closing=closing, closing_too=closing_too, mark=mark)
 
 
 @cache

@@ -10,7 +10,7 @@ from json.encoder import encode_basestring
 from typing import Any, TypeAlias
 
 from dialects.engine.arguments import Arguments
-from dialects.engine.coercion import Coerced, Opening, coerce, is_text_only, plain_text
+from dialects.engine.coercion import NO_TEXT, Coerced, Opening, coerce, declared_json, plain_text
 from dialects.engine.schema import kinds_of, property_schema
 from dialects.events import Event, ToolArgDelta
 
@@ -36,6 +36,7 @@ class TextArguments:
         self._written: list[str] = []
         self._key = ""
         self._schema: object = True
+        self._is_json = False
         self._opening: Opening | None = None
         self._held: list[str] = []
         self._skipping = False
@@ -60,10 +61,9 @@ class TextArguments:
             self.note("duplicate-key")
             return
         self._schema = _TEXT if is_text else property_schema(self._parameters, key)
-        if is_text is False and is_text_only(self._schema, self._parameters):
-            self._schema = True
+        self._is_json = is_text is False
         self._write(f"{',' if self._written else '{'}{written.json_text}:", events)
-        self._opening = Opening(kinds_of(self._schema, self._parameters))
+        self._opening = Opening(NO_TEXT if self._is_json else kinds_of(self._schema, self._parameters))
         self.add("", events)
 
     def add(self, text: str, events: list[Event] | None) -> None:
@@ -95,12 +95,15 @@ class TextArguments:
             found = plain_text(text)
             self._emit(self._key, "", '"', events)
         else:
-            found = self._reads(text, self._schema, self._parameters)
+            found = self._typed(text)
             shown = found.value if isinstance(found.value, str) else found.json_text
             self._emit(self._key, shown, found.json_text, events)
         self._note_all(found)
         self.value[self._key] = found.value
         self._written.append(found.json_text)
+
+    def _typed(self, text: str) -> Coerced:
+        return declared_json(text) if self._is_json else self._reads(text, self._schema, self._parameters)
 
     def finish(self, events: list[Event] | None) -> Arguments:
         """The arguments are complete."""

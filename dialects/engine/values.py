@@ -30,10 +30,10 @@ _FREE_REREADING: Final = 100_000
 class ValueEnds:
     """Where a value may end.
 
-    `markers` finds the tags that matter in a value. `closer` is a pattern of its closer, `continuation` of what may
-    follow that. `others` are patterns of tags that may end it where the closer is missing,
-    `opening` is one of them: that of the next value, up to where that begins. All are bounded in length. With
-    `has_layout` one newline on each inner side of the tags belongs to them.
+    `markers` finds the tags that matter in a value. `closer` is a pattern of its closer, `exact_closer` one of how that
+    should be written, `continuation` of what may follow it. `others` are patterns of tags that may end it where the
+    closer is missing, `opening` is one of them: that of the next value, up to where that begins. All are bounded in
+    length. With `has_layout` one newline on each inner side of the tags belongs to them.
     """
 
     def __init__(
@@ -44,11 +44,13 @@ class ValueEnds:
         continuation: str,
         opening: str,
         others: str,
+        exact_closer: str | None = None,
         has_layout: bool = False,
     ) -> None:
         self.markers = markers
         self.has_layout = has_layout
         self.closer = regex.compile(closer)
+        self.exact_closer = regex.compile(exact_closer or closer)
         self.pattern = regex.compile(
             rf"(?P<closer>{closer}(?:{continuation}))|(?P<opening>{opening})|(?P<other>{others})"
         )
@@ -208,6 +210,8 @@ class ValueReader:
         if behind is None:
             self.arguments.note("missing-value-end")
             return BROKEN
+        if not self._ends.exact_closer.match(tape.text, tape.i):
+            self.arguments.note("wrong-value-end")
         tape.i = behind
         return DONE
 
@@ -267,7 +271,7 @@ class TextValueScanner(Scanner):
     dialect writes `pairs`, the state before and between its arguments, and reads their names."""
 
     value_ends: ClassVar[ValueEnds]
-    call_ends: ClassVar[MarkerSet]
+    block_ends: ClassVar[MarkerSet]
     """The closers of a call."""
 
     @property
@@ -282,7 +286,7 @@ class TextValueScanner(Scanner):
         self.arguments = TextArguments({}, call_id="", name="")
         super()._reset()
 
-    def begin_arguments(self, name: str) -> State:
+    def begin_pairs(self, name: str) -> State:
         """The open call's name is known, or empty if there is none; its arguments follow."""
         if name:
             self.name_call(name)
@@ -328,7 +332,7 @@ class TextValueScanner(Scanner):
     def skip(self) -> State | None:
         """The rest of a call that was too large."""
         tape = self.tape
-        tape.i, marker = self.call_ends.find(tape.text, tape.i, final=self.final)
+        tape.i, marker = self.block_ends.find(tape.text, tape.i, final=self.final)
         if marker is None:
             return None
         self.pass_markup(marker)

@@ -104,7 +104,9 @@ class _Call(msgspec.Struct, frozen=True):
 class Step(Run[StepItem, StepResult]):
     """A reply that is being read; see `run_step`."""
 
-    def __init__(self, chunks: AsyncIterable[str], toolset: Toolset, scanner: InbandScanner, repetition: Repetition) -> None:
+    def __init__(
+        self, chunks: AsyncIterable[str], toolset: Toolset, scanner: InbandScanner, repetition: Repetition
+    ) -> None:
         self._chunks = chunks
         self._toolset = toolset
         self._scanner = scanner
