@@ -1,10 +1,10 @@
 """The `dialects` command: scan a stream, heal one, or all of a server's, render a conversation or convert one, print a
-guide, find a dialect, show a demo.
+guide, find a dialect, chat, show a demo.
 
 `scan` reads bytes as they arrive and writes events as they come out, for a person (`terminal.py`) or as JSON Lines.
 Results go to standard output, everything about the run to standard error. Exit codes: 0; 1 where `scan --check` saw a
-dropped call, or `which` knows no answer; 2 for wrong use, with one line that says what was wrong; 130 after Ctrl-C; 141
-where the reader of the output went away, as any program in a pipe.
+dropped call, `which` knows no answer, or `chat` got none; 2 for wrong use or a server that fails, with one line that
+says what was wrong; 130 after Ctrl-C; 141 where the reader of the output went away, as any program in a pipe.
 """
 
 import argparse
@@ -258,6 +258,28 @@ def _healing_options(options: argparse.Namespace) -> HealingOptions:
         generation_prompt=options.generation_prompt,
         scanner_options={"max_held_chars": options.max_held_chars},
     )
+
+
+def _chat(options: argparse.Namespace) -> int:
+    try:
+        from dialects import chat  # its extra may not be installed
+    except ImportError as error:
+        raise UsageError(str(error)) from error
+    sampling = {"max_tokens": options.max_tokens, "temperature": options.temperature}
+    _never_refuse_a_character(sys.stdout)
+    with _as_usage_errors():
+        conversation = chat.Chat(
+            options.base_url,
+            options.model,
+            tools=options.tools,
+            dialect=options.dialect,
+            template=options.template,
+            system=options.system,
+            api_key=os.environ.get(options.api_key_env),
+            options={name: value for name, value in sampling.items() if value is not None},
+            out=sys.stdout,
+        )
+    return conversation.run([options.message] if options.message else chat.messages_from(sys.stdin))
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -549,5 +571,26 @@ def _parser() -> argparse.ArgumentParser:
     which.add_argument(
         "model", nargs="?", metavar="MODEL_ID", help="as its publisher writes it, such as example/Model-2-Instruct"
     )
+
+    chat = command("chat", _chat, "talk to a model behind /v1/completions, which may call tools")
+    chat.add_argument("message", nargs="?", metavar="MESSAGE", help="without it, a message a line of standard input")
+    chat.add_argument("--base-url", required=True, metavar="URL", help="where the API is: http://127.0.0.1:8000/v1")
+    chat.add_argument("--model", required=True, metavar="MODEL_ID", help="as the server names it")
+    chat.add_argument(
+        "--tools",
+        action="append",
+        default=[],
+        metavar="package.module:Class",
+        help="a tool; may be given more than once",
+    )
+    chat.add_argument("--dialect", metavar="NAME", help="what the model speaks, if its id does not say so")
+    chat.add_argument("--template", metavar="NAME", help="write the prompts as this vendor's chat template does")
+    chat.add_argument("--system", metavar="TEXT", help="a system message")
+    chat.add_argument("--max-tokens", type=_positive, metavar="N", help="how long a reply may be")
+    chat.add_argument("--temperature", type=float, metavar="T", help="0: always the likeliest word")
+    chat.add_argument(
+        "--api-key-env", default="OPENAI_API_KEY", metavar="NAME", help="the environment variable that holds the key"
+    )
+
     command("demo", _demo, "show a stream turning into events, chunk by chunk; needs nothing")
     return parser

@@ -93,6 +93,10 @@ class EventPrinter:
             case Stopped(reason):
                 self._whole_row("stopped", reason, RED)
 
+    def note(self, label: str, text: str, style: str = PLAIN) -> None:
+        """Write a row of its own that is no event's."""
+        self._whole_row(label, text, style)
+
     def close_row(self) -> None:
         """End the row that is being written, if there is one."""
         if self._row is not None and not self._at_line_start:
