@@ -32,7 +32,7 @@ PLAIN = ""
 
 _LABEL_WIDTH = 8
 _EXCERPT_CHARS = 100
-_EXPLAINED_CHARS = 36
+_EXPLAINED_CHARS = 34
 _CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 
 
@@ -48,10 +48,12 @@ def painted(text: str, style: str) -> str:
 
 def excerpt(text: str, limit: int = _EXCERPT_CHARS) -> str:
     """The text on one line, its middle left out where it is longer than `limit` characters."""
-    if len(text) > limit:
-        kept = limit // 2
-        text = f"{text[:kept]} … {text[-kept:]}"
-    return text.replace("\n", "\\n")
+    return _shortened(text, limit).replace("\n", "\\n")
+
+
+def _shortened(text: str, limit: int) -> str:
+    kept = limit // 2
+    return f"{text[:kept]} … {text[-kept:]}" if len(text) > limit else text
 
 
 class EventPrinter:
@@ -193,9 +195,8 @@ def explained(lines: Sequence[Explanation]) -> Iterator[str]:
         until = {None: "", 0: "held until the end"}.get(line.until, f"held until chunk {line.until}")
         notes = "; ".join(part for part in (*where, line.why, until) if part)
         number = "" if line.chunk == before else line.chunk
-        text = json.dumps(line.text, ensure_ascii=False).translate(_CONTROLS)
-        text = excerpt(text, _EXPLAINED_CHARS)
-        yield f"{number:>5}  {line.fate:<9}  {text:<36}  {notes}".rstrip()
+        text = json.dumps(_shortened(line.text, _EXPLAINED_CHARS), ensure_ascii=False).translate(_CONTROLS)
+        yield f"{number:>5}  {line.fate:<9}  {text:<39}  {notes}".rstrip()
         before = line.chunk
 
 
