@@ -31,10 +31,10 @@ class ValueEnds:
     """Where a value may end.
 
     `markers` finds the tags that matter in a value. `closer` is a pattern of its closer, `continuation` of what may
-    follow that. `others` are patterns of tags that may end it where the closer is missing,
-    `opening` is one of them: that of the next value, up to where that begins; it may have a group `key`, and then counts
-    only where an argument of that name may follow. All are bounded in length. With
-    `has_layout` one newline on each inner side of the tags belongs to them.
+    follow that. `others` are patterns of tags that may end it where the closer is missing, `opening` is one of them:
+    that of the next value, up to where that begins; it may have a group `key`, and then counts only where an argument
+    of that name may follow. All are bounded in length. With `has_layout` one newline on each inner side of the tags
+    belongs to them.
     """
 
     def __init__(
