@@ -30,6 +30,7 @@ _skip_space = skipping(r"\s*+")
 _skip_some_space = skipping(r"\s{0,64}+")
 _BODY = r"""(?:\s{0,16}=[^<>\n]{0,4096}+|(?!\s{0,16}=)(?:[^<>"']|"[^"<]{0,4096}+"|'[^'<]{0,4096}+'){0,4096}+)"""
 """What stands between a tag's name and its `>`, which may also stand in quotes."""
+_NAMED = r"""\s[^<>]{0,256}?\bname\s{0,16}=\s{0,16}["']?(?P<key>[^<>"']{0,256})[^<>]{0,256}"""
 _ATTRIBUTE = re.compile(r"""([^\s"'=<>/]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|["']?([^\s"'>]+))""")
 _EQUALS = re.compile(r"\s*=(.*)", re.DOTALL)
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
@@ -112,7 +113,7 @@ class InvokeTags:
             closer=closer,
             exact_closer=self._closed(parameter),
             continuation=rf"(?:\s{{0,16}}{closer}){{0,3}}\s{{0,64}}(?:{following})",
-            opening=rf"<{mark}{parameter}(?:\s[^<>]{{0,256}}|=[^<>\n]{{0,256}})>",
+            opening=rf"<{mark}{parameter}(?:{_NAMED}|\s*=\s*[\"']?(?P<key>[^<>\n\"']{{0,256}})[^<>\n]?)>",
             others=rf"</{mark}(?:{'|'.join(calls)})\s{{0,16}}>|<{mark}{invoke}(?:{first})|{closer}\s{{0,64}}(?:{ending})",
             has_layout=has_layout,
         )

@@ -48,6 +48,13 @@ class TextArguments:
         if name not in self.repairs:
             self.repairs.append(name)
 
+    def expects(self, key: str) -> bool:
+        """Whether an argument of that name may follow: the schema, if it names any, has it, and it did not come yet."""
+        properties = self._parameters.get("properties")
+        if not isinstance(properties, dict) or not properties:
+            return True
+        return key in properties and key not in self.value and key != self._key
+
     def begin(self, key: str, events: list[Event] | None, *, is_text: bool | None = None) -> None:
         """The value of `key` begins. Of two values of one key the first wins; it is out already. `is_text` overrides
         the schema: True for text, False for JSON."""

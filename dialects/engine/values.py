@@ -32,8 +32,9 @@ class ValueEnds:
 
     `markers` finds the tags that matter in a value. `closer` is a pattern of its closer, `exact_closer` one of how that
     should be written, `continuation` of what may follow it. `others` are patterns of tags that may end it where the
-    closer is missing, `opening` is one of them: that of the next value, up to where that begins. All are bounded in
-    length. With `has_layout` one newline on each inner side of the tags belongs to them.
+    closer is missing, `opening` is one of them: that of the next value, up to where that begins; it may have a group
+    `key`, and then counts only where an argument of that name may follow. All are bounded in length. With `has_layout`
+    one newline on each inner side of the tags belongs to them.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class ValueEnds:
     ) -> None:
         self.markers = markers
         self.has_layout = has_layout
+        self._has_keys = "(?P<key>" in opening
         self.closer = regex.compile(closer)
         self.exact_closer = regex.compile(exact_closer or closer)
         self.pattern = regex.compile(
@@ -74,6 +76,11 @@ class ValueEnds:
         found = self.pattern.match(text, start)
         assert found is not None
         return found.end()
+
+    def key_at(self, text: str, start: int) -> str | None:
+        """The name in the opening at `start`, if the pattern says which it is."""
+        found = self.pattern.match(text, start)
+        return found["key"] if found and self._has_keys else None
 
 
 class ValueReader:
@@ -132,7 +139,7 @@ class ValueReader:
             if marker is None or kind is None:
                 self._give(self._before_newline(), events)
                 return GOING
-            if not kind:
+            if not kind or (kind == "opening" and not self._may_open()):
                 tape.i += 1
             elif kind == "closer" or self._taken_back > 4 * tape.pos + _FREE_REREADING:
                 return self._end(events)
@@ -187,11 +194,16 @@ class ValueReader:
                 return None
             if kind == "closer":
                 return self._back(candidate, literal_until=tape.pos)
-            if kind == "opening":
+            if kind == "opening" and self._may_open():
                 self._open_values += 1
                 tape.i = ends.end_of_opening(tape.text, tape.i)
             else:
                 tape.i += len(marker) if kind else 1
+
+    def _may_open(self) -> bool:
+        """Whether what looks like the opening of a value is one of an argument that may follow."""
+        key = self._ends.key_at(self._tape.text, self._tape.i)
+        return key is None or self.arguments.expects(key)
 
     def _back(self, candidate: int, *, literal_until: int) -> bool:
         self._taken_back += self._tape.pos - candidate
