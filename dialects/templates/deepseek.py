@@ -241,6 +241,8 @@ def _bare_call(call: Fields, path: str) -> str:
 
 # V3.2, V4 and V4.1: encoders
 
+THINKING_MODE = choice("chat", "thinking", default="chat")
+
 Turns: TypeAlias = list[tuple[str, Fields]]
 """Messages as they are written, one a turn, each with the path of its first."""
 
@@ -249,7 +251,7 @@ Turns: TypeAlias = list[tuple[str, Fields]]
 class V32Template(Template):
     """V3.2. `tag` precedes the names of all tags, `calls` is that of the outer one."""
 
-    options: Mapping[str, Option] = field(default_factory=lambda: {"thinking_mode": _THINKING_MODE})
+    options: Mapping[str, Option] = field(default_factory=lambda: {"thinking_mode": THINKING_MODE})
     tag: str = "｜DSML｜"
     calls: str
     tools_text: str
@@ -425,8 +427,6 @@ def _parsed(arguments: Any, path: str) -> Mapping[str, Any]:
     return arguments
 
 
-_THINKING_MODE = choice("chat", "thinking", default="chat")
-
 TEMPLATES = (
     V3Template(
         name="DeepSeek-V3",
@@ -456,6 +456,6 @@ TEMPLATES = (
         calls="calls",
         begins_system=SYSTEM,
         joins_parts=True,
-        options={"thinking_mode": _THINKING_MODE, "reasoning_effort": number(75, 1, 100)},
+        options={"thinking_mode": THINKING_MODE, "reasoning_effort": number(75, 1, 100)},
     ),
 )

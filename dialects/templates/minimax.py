@@ -63,12 +63,12 @@ NS<invoke name="tool-name-1">NS<param-1>value-1NS</param-1>NS<param-2>NS<item>NS
 NS<key-b>val-bNS</key-b>NS</item>NS</param-2>NS</invoke>
 NS<invoke name="tool-name-2">NS<param-1>value-1NS</param-1>NS</invoke>
 NS</tool_call>""".replace("NS", NS)
-M3_SYSTEM = """Your model version is MiniMax-M3, developed by MiniMax. Knowledge cutoff: January 2026. Founded in early \
-2022, MiniMax is a global AI foundation model company committed to advancing the frontiers of AI towards AGI.
+M3_SYSTEM = """Your model version is MiniMax-M3, developed by MiniMax. Knowledge cutoff: January 2026. Founded in \
+early 2022, MiniMax is a global AI foundation model company committed to advancing the frontiers of AI towards AGI.
 
 <thinking_instructions>
-You have a thinking capability that allows you to reason step by step before responding. When thinking is enabled, wrap \
-your reasoning in <mm:think></mm:think> tags before your response. When thinking is disabled, begin your response \
+You have a thinking capability that allows you to reason step by step before responding. When thinking is enabled, \
+wrap your reasoning in <mm:think></mm:think> tags before your response. When thinking is disabled, begin your response \
 directly after the </mm:think> prefix. When thinking is adaptive, decide on your own whether to think for the current \
 turn.
 Current thinking mode: {}
