@@ -7,7 +7,20 @@ template of a family is another entry in the family's own `TEMPLATES`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dialects.templates import deepseek, gemma, glm, harmony, hermes, kimi, llama, minimax, mistral, qwen3, qwen3_coder
+from dialects.templates import (
+    deepseek,
+    gemma,
+    glm,
+    harmony,
+    hermes,
+    kimi,
+    kimi_k3,
+    llama,
+    minimax,
+    mistral,
+    qwen3,
+    qwen3_coder,
+)
 from dialects.templates.conversation import write
 from dialects.templates.template import OptionError, Template, TemplateError
 
@@ -49,6 +62,7 @@ FAMILIES = (
     Family("gemma", r"gemma[-_ ]?4", gemma.TEMPLATES),
     Family("mistral", r"mistral|ministral|magistral|devstral|mixtral|codestral|pixtral", mistral.TEMPLATES),
     Family("llama", r"llama[-_ ]?[34]", llama.TEMPLATES),
+    Family("kimi-k3", r"kimi[-_ ]?k3", kimi_k3.TEMPLATES),
 )
 
 _BY_DIALECT: Mapping[str, Family] = {family.dialect: family for family in FAMILIES}
