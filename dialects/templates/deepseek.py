@@ -19,6 +19,7 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from dialects.templates.template import (
+    Certainty,
     Chat,
     Fields,
     Option,
@@ -430,27 +431,36 @@ def _parsed(arguments: Any, path: str) -> Mapping[str, Any]:
 TEMPLATES = (
     V3Template(
         name="DeepSeek-V3",
+        certainty=Certainty.COPY,
         models=r"deepseek[-_/ ]?(?:v3(?![._-]?\d)|r1(?!-0528))",
         generation_prompt=f"{ASSISTANT}{THINK}\n",
         restarts=False,
     ),
-    V3Template(name="DeepSeek-V3-0324", models=r"deepseek[-_/ ]?v3-0324", generation_prompt=ASSISTANT),
+    V3Template(
+        name="DeepSeek-V3-0324",
+        certainty=Certainty.DESCRIBED,
+        models=r"deepseek[-_/ ]?v3-0324",
+        generation_prompt=ASSISTANT,
+    ),
     V3Template(
         name="DeepSeek-R1-0528",
+        certainty=Certainty.DESCRIBED,
         models=r"deepseek[-_/ ]?r1-0528",
         generation_prompt=ASSISTANT,
         between_outputs="\n",
     ),
-    V31Template(name="DeepSeek-V3.1", models=r"deepseek[-_ ]?v3[._-]?(?:1|2[-_ ]?exp)"),
+    V31Template(name="DeepSeek-V3.1", certainty=Certainty.RESTORED, models=r"deepseek[-_ ]?v3[._-]?(?:1|2[-_ ]?exp)"),
     V32Template(
         name="DeepSeek-V3.2",
+        certainty=Certainty.ENCODER,
         models=r"deepseek[-_ ]?v3[._-]?2(?!.*exp)",
         calls="function_calls",
         tools_text=V32_TOOLS,
     ),
-    V4Template(name="DeepSeek-V4", models=r"deepseek[-_ ]?v4(?!\.1)", calls="tool_calls"),
+    V4Template(name="DeepSeek-V4", certainty=Certainty.ENCODER, models=r"deepseek[-_ ]?v4(?!\.1)", calls="tool_calls"),
     V4Template(
         name="DeepSeek-V4.1",
+        certainty=Certainty.ENCODER,
         models=r"deepseek[-_ ]?v4\.1",
         tag="｜DSML｜ ",
         calls="calls",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dialects.templates.template import (
+    Certainty,
     Chat,
     Fields,
     Template,
@@ -43,7 +44,6 @@ HANDLED_KEYS = ("description", "type", "properties", "required", "nullable")
 class GemmaTemplate(Template):
     """Gemma 4. `is_earlier` is the file before July 2026."""
 
-    takes_string_arguments: bool = False
     null: str = "null"
     is_earlier: bool = False
 
@@ -253,11 +253,14 @@ _OPTIONS = {"bos_token": any_text("<bos>"), "enable_thinking": flag(False)}
 TEMPLATES = (
     GemmaTemplate(
         name="gemma-4-31B-it-2026-07-09",
+        takes_string_arguments=False,
+        certainty=Certainty.COPY,
         models=r"gemma[-_ ]?4(?![-_ ]?e[24]b)(?!.*earlier)",
         options={**_OPTIONS, "preserve_thinking": flag(False)},
     ),
     GemmaTemplate(
         name="gemma-4-31B-it-earlier",
+        certainty=Certainty.COPY,
         models=r"gemma[-_ ]?4.*earlier",
         null="None",
         is_earlier=True,

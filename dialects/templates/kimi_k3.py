@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dialects.templates.template import (
+    Certainty,
     Chat,
     Fields,
-    Option,
     Template,
     arguments_of,
     choice,
@@ -44,7 +44,6 @@ EFFORT = (
     "`thinking_effort` guides on how much to think in your thinking channel (not including the response channel), "
     "supported values include `low`, `medium`, `high`, and `max`.\nNow the system is invoked with `thinking_effort={}`."
 )
-EFFORTS = ("low", "medium", "high", "max")
 MUST_CALL = "The system is invoked with `tool_choice=required`.\nYou MUST call tools in the next message."
 
 
@@ -57,7 +56,7 @@ class KimiK3Template(Template):
         if chat.tools:
             catalogue = json.dumps(list(chat.tools), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
             yield _message("system", TOOLS.format(catalogue), type="tool-declare")
-        if is_thinking and options["thinking_effort"] is not None:
+        if is_thinking:
             yield _message("system", EFFORT.format(options["thinking_effort"]), type="thinking-effort")
         calls: Sequence[Fields] = ()
         position = 0
@@ -143,14 +142,11 @@ def _parsed(arguments: Any) -> Any:
 TEMPLATES = (
     KimiK3Template(
         name="Kimi-K3",
+        certainty=Certainty.ENCODER,
         models=r"kimi[-_ ]?k3",
         options={
             "thinking": flag(True),
-            "thinking_effort": Option(
-                "max",
-                lambda value: value is None or value in EFFORTS,
-                f"one of {', '.join(EFFORTS)}, or None for no word about it",
-            ),
+            "thinking_effort": choice("low", "medium", "high", "max", default="max"),
             "tool_choice": choice("auto", "required", default="auto"),
         },
     ),

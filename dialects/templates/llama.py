@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dialects.templates.template import (
+    Certainty,
     Chat,
     Fields,
     Option,
@@ -127,6 +128,8 @@ def _by_call(calls: Sequence[Fields], results: Sequence[dict[str, Any]]) -> list
 
 
 TEMPLATES = (
-    LlamaTemplate(name="Llama-3.3-70B-Instruct", models=r"llama[-_ ]?3\.[13]", date="26 Jul 2024"),
-    LlamaTemplate(name="Llama-3.2-3B-Instruct", models=r"llama[-_ ]?3\.2(?!.*vision)"),
+    LlamaTemplate(
+        name="Llama-3.3-70B-Instruct", certainty=Certainty.VENDOR, models=r"llama[-_ ]?3\.[13]", date="26 Jul 2024"
+    ),
+    LlamaTemplate(name="Llama-3.2-3B-Instruct", certainty=Certainty.COPIES, models=r"llama[-_ ]?3\.2(?!.*vision)"),
 )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dialects.templates.template import (
+    Certainty,
     Chat,
     Fields,
     Template,
@@ -270,14 +271,16 @@ def _nested(value: Any) -> str:
 
 
 TEMPLATES = (
-    M2Template(name="MiniMax-M2", models=r"minimax[-_ ]?m2(?!\.[5-9])"),
+    M2Template(name="MiniMax-M2", certainty=Certainty.COPY, models=r"minimax[-_ ]?m2(?!\.[5-9])"),
     M2Template(
         name="MiniMax-M2.5",
+        certainty=Certainty.RESTORED,
         models=r"minimax[-_ ]?m2\.5",
         default_system=f"{DEFAULT_SYSTEM} Your name is MiniMax-M2.5 and is built by MiniMax.",
     ),
     M3Template(
         name="MiniMax-M3",
+        certainty=Certainty.COPY,
         models=r"minimax[-_ ]?m3",
         roles=("root",),
         options={"thinking_mode": choice("adaptive", "enabled", "disabled", default="adaptive")},

@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any
 
 from dialects.templates.template import (
+    Certainty,
     Chat,
     Fields,
     Option,
@@ -319,14 +320,16 @@ def _part(part: Any) -> Fields:
 
 
 TEMPLATES = (
-    NemoTemplate(name="Mistral-Nemo-Instruct-2407", models=r"mistral[-_ ]?nemo"),
+    NemoTemplate(name="Mistral-Nemo-Instruct-2407", certainty=Certainty.COPY, models=r"mistral[-_ ]?nemo"),
     SmallTemplate(
         name="Mistral-Small-3.2-24B-Instruct-2506",
+        certainty=Certainty.ENCODER,
         models=r"mistral[-_ ]?small[-_ ]?3\.2",
         default_system=SMALL_SYSTEM,
     ),
     MinistralTemplate(
         name="Ministral-3-14B-Reasoning-2512",
+        certainty=Certainty.COPY,
         models=r"ministral[-_ ]?3[-_ ].*reasoning",
         default_system=MINISTRAL_SYSTEM,
     ),
