@@ -17,9 +17,7 @@ _NOT_READ_YET = {
     "Qwen's XML form": r"qwen[-_ ]?3[-_ ]?coder|qwen[-_ ]?3\.[5-9]",
     "MiniMax": r"minimax",
     "Gemma": r"gemma",
-    "Mistral": r"mistral|ministral|magistral|devstral|mixtral|codestral|pixtral",
-    "Llama": r"llama[-_ ]?[34]",
-    "Kimi-K3": r"kimi[-_ ]?k3",
+    "Llama 4": r"llama[-_ ]?4",
     "Claude": r"claude",
     "Gemini": r"gemini",
 }

@@ -17,7 +17,10 @@ from dialects.glm import GLM
 from dialects.harmony import HARMONY
 from dialects.hermes import HERMES
 from dialects.kimi import KIMI
+from dialects.kimi_k3 import KIMI_K3
+from dialects.llama import LLAMA
 from dialects.messages import Tool
+from dialects.mistral import MISTRAL
 from dialects.qwen3 import QWEN3
 
 __all__ = [
@@ -29,7 +32,9 @@ __all__ = [
     "get_dialect",
 ]
 
-_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY)}
+_BUILT_IN: dict[str, Dialect] = {
+    dialect.name: dialect for dialect in (KIMI, HERMES, QWEN3, GLM, HARMONY, MISTRAL, LLAMA, KIMI_K3)
+}
 _GROUP = "dialects"
 _log = logging.getLogger("dialects")
 

@@ -30,7 +30,7 @@ WRITE_NOTHING = {
 NEED_TEXT_ARGUMENTS = {"DeepSeek-V3", "DeepSeek-V3-0324", "DeepSeek-R1-0528", "DeepSeek-V3.1"}
 """The templates that cannot write arguments that are an object."""
 PARSES_WHEN_NORMALISED = {"Kimi-K3"}
-"""The template whose texts were recorded writes arguments that are JSON text as such, the vendor's encoder parses it."""
+"""The recorded template writes arguments that came as JSON text as they are; the vendor's encoder parses it."""
 every_template = pytest.mark.parametrize(("dialect", "template"), ALL, ids=[name for _, name in ALL])
 
 
