@@ -162,6 +162,15 @@ FITS = {
     "DeepSeek-V4.1": DEEPSEEK_ENCODER,
     "MiniMax-M2": MINIMAX_M2,
     "MiniMax-M2.5": MINIMAX_M2,
+    "MiniMax-M3": Fit(
+        keeps={0, 1, 2, 3},
+        keeps_unfinished={0, 1, 2},
+        generations=(
+            ({}, "<mm:think>Hm.</mm:think>{call}", "Hm."),
+            ({"thinking_mode": "enabled"}, "Hm.</mm:think>{call}", "Hm."),
+            ({"thinking_mode": "disabled"}, "{call}", ""),
+        ),
+    ),
     "gemma-4-31B-it-2026-07-09": Fit(
         keeps={2, 3},
         keeps_unfinished={2},
