@@ -72,11 +72,14 @@ TURNS = {
     "glm": GLM_TURN,
     "harmony": r"((?:<\|start\|>assistant(?:(?!<\|start\|>).)*)+)",
     "deepseek": (
-        r"(?:<｜Assistant｜>|<｜tool▁outputs▁end｜>|<｜tool▁output▁end｜>(?!<｜)|</function_results>\n\n"
+        r"(?:<｜Assistant｜>|<｜tool▁outputs▁end｜>|<｜tool▁output▁end｜>(?!\n?<｜)|</result>\n</function_results>\n\n"
         r"|\n(?=<｜tool▁call▁begin｜>))(.*?)<｜end▁of▁sentence｜>"
     ),
     "minimax": r"\]~b\]ai\n(.*?)\[e~\[",
-    "gemma": r"(?:<\|turn>model\n|<tool_response\|>(?!<\|tool_response>))(.+?)(?=<\|tool_response>|<turn\|>|\Z)",
+    "gemma": (
+        r"(?:<\|turn>model\n|<tool_response\|>(?!<\|tool_response>))"
+        r"(.+?)(?=<\|tool_response>|<turn\|>\n<\|turn>|\Z)"
+    ),
 }
 """What finds the assistant's turns in a transcript of the dialect."""
 
@@ -227,7 +230,7 @@ def test_the_assistants_turns_are_read_back(dialect: str, template: str, message
         text = held + ("" if calls and fit.drops_text_beside_calls else message["content"])
         text, held = ("", text) if calls and fit.writes_text_behind_results else (text, "")
         assert read.thinking.strip() == (message["reasoning_content"] if number in kept else "")
-        assert read.text.strip() == text
+        assert read.text.replace("\n", "") == text  # none of the texts has one, the markup around them may
         written = calls[:1] if fit.drops_all_calls_but_the_first else calls
         assert [(it.name, it.arguments, it.repairs) for it in read.tool_calls] == [
             (it["function"]["name"], it["function"]["arguments"], fit.repairs.get(number, ())) for it in written
