@@ -155,7 +155,11 @@ class V3Template(ChatTemplate):
                 in_outputs = False
                 for at, call in enumerate(_calls(message, path)):
                     written = _fenced_call(call, f"{path}.tool_calls[{at}]")
-                    yield f"\n{written}" if has_called else f"{begin}{_text(content, path)}{CALLS_BEGIN}{written}"
+                    yield (
+                        f"\n{written}"
+                        if has_called
+                        else f"{begin}{_text_beside_calls(message, path)}{CALLS_BEGIN}{written}"
+                    )
                     has_called = True
                 yield CALLS_END + EOS
             elif role == "assistant":
@@ -194,7 +198,7 @@ class V31Template(ChatTemplate):
                     calls = [
                         _bare_call(call, f"{path}.tool_calls[{at}]") for at, call in enumerate(_calls(message, path))
                     ]
-                    yield f"{_text(content, path)}{CALLS_BEGIN}{''.join(calls)}" if calls else ""
+                    yield f"{_text_beside_calls(message, path)}{CALLS_BEGIN}{''.join(calls)}" if calls else ""
                     yield CALLS_END
                 else:
                     text = needs_text(content, f"{path}.content")
@@ -224,9 +228,10 @@ def _calls(message: Fields, path: str) -> Sequence[Fields]:
     return calls
 
 
-def _text(content: Any, path: str) -> str:
-    """Text beside calls; None is no text."""
-    return "" if content is None else needs_text(content, f"{path}.content")
+def _text_beside_calls(message: Fields, path: str) -> str:
+    """None is no text; not to say so is a fault."""
+    content = message.get("content")
+    return "" if content is None and "content" in message else needs_text(content, f"{path}.content")
 
 
 def _fenced_call(call: Fields, path: str) -> str:
@@ -275,7 +280,7 @@ class V32Template(Template):
             ending = THINK if is_thinking and at >= asked else THOUGHT
             is_written = chat.add_generation_prompt or at + 1 < len(turns)
             if role == "system":
-                text = printed(content or "")
+                called, text = 0, printed(content or "")
                 yield self.system(text) if at else self.first_system(text, chat)
             elif role == "assistant":
                 calls = message.get("tool_calls") or ()

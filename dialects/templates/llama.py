@@ -75,7 +75,7 @@ class LlamaTemplate(Template):
             if "tool_calls" in message:
                 yield f"{_header('assistant')}{_call(message['tool_calls'], f'messages[{index}]')}{TURN_END}"
             elif role == "tool":
-                content = message.get("content")
+                content = message["content"]
                 yield f"{_header('ipython')}{printed(content) if content is None else pyjson(content)}{TURN_END}"
             else:
                 yield f"{_header(role)}{_trimmed(message)}{TURN_END}"
@@ -108,7 +108,7 @@ def _header(role: str) -> str:
 
 
 def _trimmed(message: Fields) -> str:
-    return printed(message.get("content")).strip()
+    return printed(message.get("content", "")).strip()
 
 
 def _call(calls: Sequence[Fields] | None, path: str) -> str:

@@ -233,6 +233,7 @@ class MinistralTemplate(MistralTemplate):
                     raise TemplateError("the template needs something that the user says", f"{path}.content")
                 yield f"{USER_BEGIN}{_joined(content, f'{path}.content')}{USER_END}"
             elif role == "assistant":
+                content = message.get("content", "")
                 if not content and not calls:
                     raise TemplateError("the template needs text or calls of an assistant", path)
                 yield _with_thinking(content, f"{path}.content")
