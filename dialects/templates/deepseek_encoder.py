@@ -2,8 +2,8 @@
 
 It attaches the tools to the first system message, writes calls as tags with one parameter a line, and ends what the
 model answers to with `<think>`, or with a lone `</think>` where thinking is off or was dropped. From V4 on the results
-of a batch and what the user says are one turn. In thinking mode the reasoning before the user's last message is dropped,
-and with it what developers said there; from V4 on, not where tools are declared.
+of a batch and what the user says are one turn. In thinking mode the reasoning before the user's last message is
+dropped, and with it what developers said there; from V4 on, not where tools are declared.
 
 The encoder knows no generation prompt, for it always writes one; here it is left out unless it is asked for.
 
