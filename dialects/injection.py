@@ -28,7 +28,7 @@ class Neutralizer:
     """Refuses or breaks some tokens. `guide` is a text that may hold them in a system message: the dialect's own."""
 
     def __init__(self, dialect: str, tokens: Iterable[str], *, guide: str, escape: bool) -> None:
-        alternatives = "|".join(re.escape(token) for token in sorted(set(tokens), key=len, reverse=True))
+        alternatives = "|".join(re.escape(token) for token in sorted(set(tokens), key=len, reverse=True)) or "(?!)"
         self._any_token = re.compile(alternatives)  # fast, and nearly every text has none
         # A look-ahead, so that a token that begins inside another one is found as well.
         self._token = re.compile(f"(?=({alternatives}))")

@@ -155,7 +155,7 @@ def _templates() -> str:
     ]
     for family in FAMILIES:
         for template in family.templates:
-            options = ", ".join(f"`{name}={option.default!r}`" for name, option in template.options.items())
+            options = ", ".join(_code(f"{name}={option.default!r}") for name, option in template.options.items())
             rows.append(f"| {family.dialect} | `{template.name}` | {options or 'none'} | {template.certainty} |")
     return "\n".join(rows) + "\n"
 

@@ -138,6 +138,10 @@ def test_what_the_assistant_said_and_thought_is_its_own() -> None:
     assert neutralizer(escape=False).messages([said]) == [said]
 
 
+def test_without_tokens_nothing_is_searched_for() -> None:
+    assert neutralizer(tokens=()).messages([{"role": "user", "content": TOKEN}])[0]["content"] == TOKEN
+
+
 def test_own_types_are_searched_like_dicts() -> None:
     message = Message("assistant", tool_calls=(ToolCall(TOKEN, "f", {"a": TOKEN}),))
     [safe] = neutralizer().messages([message])

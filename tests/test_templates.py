@@ -219,7 +219,8 @@ class TestRefusals:
 
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3))
-texts = st.one_of(st.text(max_size=3), st.none(), st.just(1), st.just([{"type": "text", "text": "x"}]))
+parts = st.sampled_from([{"type": "text", "text": "x"}, "some text", {"type": "thinking", "thinking": "Hm."}, {}])
+texts = st.one_of(st.text(max_size=3), st.none(), st.just(1), st.lists(parts, max_size=2))
 arguments = st.one_of(
     texts, st.just('{"a": 1}'), st.dictionaries(st.text(max_size=2), st.one_of(scalars, st.lists(scalars)), max_size=2)
 )
@@ -244,19 +245,56 @@ any_messages = st.fixed_dictionaries(
 )
 
 
-@given(message=any_messages, form=st.sampled_from([("kimi", "Kimi-K2.5"), ("glm", "GLM-4.7")]), normalise=st.booleans())
+@given(messages=st.lists(any_messages, max_size=4), form=st.sampled_from(ALL), normalise=st.booleans())
 def test_the_quick_check_of_usual_messages_decides_as_the_thorough_one(
-    message: dict[str, Any], form: tuple[str, str], normalise: bool
+    messages: list[dict[str, Any]], form: tuple[str, str], normalise: bool
 ) -> None:
-    """A `UserDict` is no dict, so it is never taken for a usual message."""
+    """A `UserDict` is no dict, so it is never taken for a usual message. No other errors than these come out."""
 
-    def outcome(message: Any) -> str:
+    def outcome(messages: Any) -> str:
         try:
-            return rendered(*form, [message], normalise=normalise)
+            return rendered(*form, messages, normalise=normalise)
         except (MessageError, TemplateError) as error:
             return f"{type(error).__name__} {error}"
 
-    assert outcome(message) == outcome(UserDict(message))
+    assert outcome(messages) == outcome(list(map(UserDict, messages)))
+
+
+anything = st.recursive(
+    st.one_of(scalars, st.sampled_from(["object", "array", "string", "integer", "null"])),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(
+            st.sampled_from(
+                ["type", "properties", "required", "items", "enum", "oneOf", "anyOf", "$ref", "$defs", "default", "a"]
+            ),
+            inner,
+            max_size=4,
+        ),
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    function=st.fixed_dictionaries(
+        {"name": st.just("f")},
+        optional={"description": texts, "parameters": anything, "return": anything, "x": anything},
+    ),
+    form=st.sampled_from(ALL),
+    normalise=st.booleans(),
+)
+def test_no_schema_is_worse_than_refused(function: dict[str, Any], form: tuple[str, str], normalise: bool) -> None:
+    """A tool's schema may be no JSON Schema at all. What cannot be written is told, by its path."""
+    tools = [{"type": "function", "function": function}]
+    options = find_template(*form).options
+    chosen = {"tool_declaration": "typescript"} if "tool_declaration" in options else {}
+    told = "tools[0]"
+    try:
+        rendered(*form, [{"role": "user", "content": "Q"}], tools=tools, normalise=normalise, **chosen)
+    except (MessageError, TemplateError) as error:
+        told = str(error.path)
+    assert told.startswith("tools[0]")
 
 
 class TestOptions:

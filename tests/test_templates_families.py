@@ -149,9 +149,9 @@ class TestDeepSeek:
             text = rendered("DeepSeek-V4.1", ASKED, thinking_mode="thinking", reasoning_effort=effort)
             assert f"<｜System｜>Reasoning Effort: {effort} (range" in text
         assert "<｜System｜>" not in rendered("DeepSeek-V4.1", ASKED, reasoning_effort=5)
-        for effort in (0, 101, True, "75"):
+        for wrong in (0, 101, True, "75"):
             with pytest.raises(OptionError, match="a whole number from 1 to 100"):
-                rendered("DeepSeek-V4.1", ASKED, thinking_mode="thinking", reasoning_effort=effort)
+                rendered("DeepSeek-V4.1", ASKED, thinking_mode="thinking", reasoning_effort=wrong)
 
     def test_what_a_developer_said_goes_with_the_reasoning(self) -> None:
         conversation = ({"role": "developer", "content": "Briefly."}, said("A"), ASKED)

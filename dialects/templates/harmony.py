@@ -7,7 +7,7 @@ reasoning.
 Source: the vendor's `chat_template`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,10 @@ from dialects.templates.template import (
     function_of,
     needs_text,
     printed,
+    properties_of,
     pyjson,
+    required_of,
+    schema_of,
     with_defaults,
 )
 
@@ -75,7 +78,8 @@ class HarmonyTemplate(Template):
             yield f"{START}assistant"
 
     def normalised_tools(self, tools: list[Fields]) -> list[Fields]:
-        return [_with_text_defaults(with_defaults(tool, description="")) for tool in tools]
+        described = (with_defaults(tool, description="") for tool in tools)
+        return [_with_text_defaults(tool, f"tools[{at}].function.parameters") for at, tool in enumerate(described)]
 
     def normalised(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Reasoning goes where the template looks for it. Beside a call there is either reasoning or text, or neither;
@@ -91,13 +95,13 @@ class HarmonyTemplate(Template):
         return messages
 
 
-def _with_text_defaults(tool: Fields) -> Fields:
+def _with_text_defaults(tool: Fields, path: str) -> Fields:
     """The tool with text as the default of every choice: the template joins that to text, whatever it is."""
     function = tool["function"]
     parameters = function.get("parameters") or {}
     properties = {
         key: {**schema, "default": pyjson(schema["default"])}
-        for key, schema in (parameters.get("properties") or {}).items()
+        for key, schema in properties_of(parameters, path).items()
         if _is_choice(schema) and not isinstance(schema.get("default", ""), str)
     }
     if not properties:
@@ -188,10 +192,10 @@ def _function(tool: Fields, path: str) -> str:
     function = function_of(tool)
     comment = f"// {needs_text(function.get('description'), f'{path}.description')}\n"
     parameters = function.get("parameters") or {}
-    properties: Mapping[str, Any] = parameters.get("properties") or {}
+    properties = properties_of(parameters, f"{path}.parameters")
     if not properties:
         return f"{comment}type {function['name']} = () => any;"
-    required = parameters.get("required") or ()
+    required = required_of(parameters)
     at = f"{path}.parameters.properties"
     fields = "".join(f"{_field(key, schema, required, f'{at}.{key}')},\n" for key, schema in properties.items())
     return f"{comment}type {function['name']} = (_: {{\n{fields}}}) => any;"
@@ -199,7 +203,7 @@ def _function(tool: Fields, path: str) -> str:
 
 def _field(key: str, schema: Fields, required: Sequence[str], path: str) -> str:
     comment = f"// {schema['description']}\n" if schema.get("description") else ""
-    written = f"{comment}{key}{'' if key in required else '?'}: {_type(schema)}"
+    written = f"{comment}{key}{'' if key in required else '?'}: {_type(schema, path)}"
     if "default" not in schema:
         return written
     if _is_choice(schema):
@@ -208,47 +212,47 @@ def _field(key: str, schema: Fields, required: Sequence[str], path: str) -> str:
     return f"{written}, // default: {pyjson(schema['default'])}"
 
 
-def _type(schema: Fields) -> str:
+def _type(schema: Fields, path: str) -> str:
     kind = schema.get("type")
     if kind == "array":
-        return _array(schema)
+        return _array(schema, path)
     if isinstance(kind, list | tuple) and kind:
         return " | ".join(map(printed, kind))
     if schema.get("oneOf"):
-        return " | \n".join(map(_variant, schema["oneOf"]))
+        return " | \n".join(_variant(schema_of(variant), path) for variant in schema["oneOf"])
     if kind == "string":
         if schema.get("enum"):
             return " | ".join(f'"{printed(value)}"' for value in schema["enum"])
         return f"string{_null(schema)}"
     if kind == "object":
-        return _object(schema)
+        return _object(schema, path)
     return SCALARS.get(kind, "any") if isinstance(kind, str) else "any"
 
 
-def _array(schema: Fields) -> str:
-    items = schema.get("items")
+def _array(schema: Fields, path: str) -> str:
+    items = schema_of(schema.get("items"))
     if not items:
         return f"any[]{_null(schema)}"
-    inner = "string" if items.get("type") == "string" else _type(items)
+    inner = "string" if items.get("type") == "string" else _type(items, f"{path}.items")
     is_too_much = inner == "object | object" or len(inner) > 50
     return f"{'any' if is_too_much else inner}[]{_null(schema)}"
 
 
-def _object(schema: Fields) -> str:
-    properties: Mapping[str, Any] = schema.get("properties") or {}
+def _object(schema: Fields, path: str) -> str:
+    properties = properties_of(schema, path)
     if not properties:
         return "object"
-    required = schema.get("required") or ()
+    required = required_of(schema)
     fields = (
-        f"{key}{'' if key in required else '?'}: {TYPE_MARGIN}{_type(inner)}" for key, inner in properties.items()
+        f"{key}{'' if key in required else '?'}: {TYPE_MARGIN}{_type(inner, path)}" for key, inner in properties.items()
     )
     return "{\n" + ", ".join(fields) + "}"
 
 
-def _variant(schema: Fields) -> str:
+def _variant(schema: Fields, path: str) -> str:
     comment = f"// {schema['description']}" if schema.get("description") else ""
     default = f"{' ' * 20}// default: {pyjson(schema['default'])}" if "default" in schema else ""
-    return _type(schema) + comment + default
+    return _type(schema, path) + comment + default
 
 
 def _null(schema: Fields) -> str:

@@ -21,6 +21,7 @@ from dialects.templates.template import (
     is_last_of_run,
     needs_text,
     printed,
+    properties_of,
     pyjson,
     with_defaults,
 )
@@ -81,7 +82,7 @@ def _tool(tool: Fields, path: str, normalise: bool) -> str:
     name, parameters = function["name"], function.get("parameters")
     if not isinstance(parameters, Mapping):
         raise TemplateError("the template needs the parameters of a tool", f"{path}.parameters")
-    properties: Mapping[str, Any] = parameters.get("properties") or {}
+    properties = properties_of(parameters, f"{path}.parameters")
     types = {
         key: _python_type(field, f"{path}.parameters.properties.{key}", normalise) for key, field in properties.items()
     }

@@ -41,7 +41,10 @@ def typescript_declaration(tools: Sequence[Fields]) -> str:
     functions = [tool["function"] for tool in tools if tool.get("type") == "function" and tool.get("function")]
     if not functions:
         raise UnwritableSchemaError("no functions")
-    written = "\n".join(map(_function, functions))
+    try:
+        written = "\n".join(map(_function, functions))
+    except (AttributeError, KeyError, TypeError) as error:  # what is no JSON Schema fails anywhere
+        raise UnwritableSchemaError(f"a schema that is none: {error}") from error
     return f"# Tools\n\n## functions\nnamespace functions {{\n{written}\n}}\n"
 
 
@@ -54,7 +57,7 @@ def _function(function: Fields) -> str:
         fields = ",\n".join(interfaces.field(schema, key, INDENT) for key in schema.get("properties", {}))
         lines.append(f"interface parameters {{\n{fields}\n}}" if fields else "interface parameters {}")
         parameters = "parameters"
-    for name, definition in interfaces.definitions.items():
+    for name, definition in list(interfaces.definitions.items()):
         lines += [_comment(definition["description"], "")] if definition.get("description") else []
         lines.append(f"interface {name} {interfaces.type(definition, '')}")
     if description := function.get("description"):

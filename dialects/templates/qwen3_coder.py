@@ -166,7 +166,7 @@ def _text(content: Any, path: str) -> str:
     if content is None or isinstance(content, str):
         return (content or "").strip()
     for at, part in enumerate(content):
-        if "text" not in part:
+        if not isinstance(part, Mapping) or "text" not in part:
             raise TemplateError("the template knows only parts with text", f"{path}[{at}]")
     return "".join(part["text"] for part in content).strip()
 

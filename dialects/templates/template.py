@@ -41,7 +41,10 @@ __all__ = [
     "needs_text",
     "number",
     "printed",
+    "properties_of",
     "pyjson",
+    "required_of",
+    "schema_of",
     "split_thinking",
     "with_defaults",
 ]
@@ -237,6 +240,26 @@ def in_call_order(messages: Sequence[Fields]) -> list[Fields]:
         calls = () if is_result else batch[-1].get("tool_calls") or ()
         places = {call["id"]: place for place, call in enumerate(calls) if call.get("id") is not None}
     return ordered
+
+
+def schema_of(value: object) -> Fields:
+    """A JSON Schema; Jinja finds nothing in one that is true or false, or no schema at all."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def properties_of(schema: Fields, path: str) -> dict[str, Fields]:
+    """The schemas of an object's properties by name."""
+    properties = schema.get("properties") or {}
+    if not isinstance(properties, Mapping):
+        problem = f"the template needs an object of properties, found {type(properties).__name__}"
+        raise TemplateError(problem, f"{path}.properties")
+    return {key: schema_of(value) for key, value in properties.items()}
+
+
+def required_of(schema: Fields) -> Sequence[str]:
+    """The names of the properties that an object must have."""
+    required = schema.get("required")
+    return required if isinstance(required, list | tuple) else ()
 
 
 def with_defaults(tool: Fields, **defaults: Any) -> Fields:
