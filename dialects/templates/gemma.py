@@ -27,6 +27,9 @@ from dialects.templates.template import (
     joined_parts,
     needs_text,
     printed,
+    properties_of,
+    required_of,
+    schema_of,
 )
 
 __all__ = ["TEMPLATES"]
@@ -98,7 +101,8 @@ class GemmaTemplate(Template):
             return ""
         switch = "<|think|>\n" if is_thinking else ""
         text = _text(messages[0].get("content"), is_model=False) if messages else ""
-        tools = "".join(f"<|tool>{self._declaration(tool).strip()}<tool|>" for tool in chat.tools)
+        declared = (self._declaration(tool, f"tools[{at}]") for at, tool in enumerate(chat.tools))
+        tools = "".join(f"<|tool>{declaration.strip()}<tool|>" for declaration in declared)
         return f"{TURN_BEGIN}system\n{switch}{text}{tools}{TURN_END}"
 
     def _thought(self, message: Fields, path: str, chat: Chat, *, is_recent: bool) -> str:
@@ -166,18 +170,18 @@ class GemmaTemplate(Template):
 
     # Tools
 
-    def _declaration(self, tool: Fields) -> str:
+    def _declaration(self, tool: Fields, path: str) -> str:
         function = function_of(tool)
-        parameters: Mapping[str, Any] = function.get("parameters") or {}
-        schema = self._parameters(parameters) if parameters else ""
-        response = _response(function["response"]) if "response" in function else ""
+        parameters = schema_of(function.get("parameters"))
+        schema = self._parameters(parameters, f"{path}.function.parameters") if parameters else ""
+        response = _response(schema_of(function["response"])) if "response" in function else ""
         description = f"description:{QUOTE}{printed(function.get('description', ''))}{QUOTE}"
         return f"declaration:{function['name']}{{{description}{schema}{response}}}"
 
-    def _parameters(self, schema: Mapping[str, Any]) -> str:
-        properties = schema.get("properties")
-        written = f"properties:{{{self._properties(properties)}}}," if properties else ""
-        required = f"{_required(schema)}," if schema.get("required") else ""
+    def _parameters(self, schema: Fields, path: str) -> str:
+        properties = self._properties(properties_of(schema, path))
+        written = f"properties:{{{properties}}}," if properties else ""
+        required = f"{_required(schema)}," if required_of(schema) else ""
         kind = f"type:{QUOTE}{_upper(schema['type'])}{QUOTE}}}" if schema.get("type") else ""
         return f",parameters:{{{written}{required}{kind}"
 
@@ -186,7 +190,7 @@ class GemmaTemplate(Template):
 
     def _property(self, schema: Any) -> str:
         """A property; what is no schema has no more than an empty type."""
-        known: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
+        known = schema_of(schema)
         kind = _upper(known.get("type", ""))
         parts = [f"description:{QUOTE}{printed(known['description'])}{QUOTE}"] if known.get("description") else []
         if kind == "STRING" and known.get("enum"):
@@ -201,7 +205,7 @@ class GemmaTemplate(Template):
             is_nested = isinstance(inner, Mapping)
             members = self._properties(inner) if is_nested and inner else ""
             parts.append(f"properties:{{{members if is_nested else self._properties(known, HANDLED_KEYS)}}}")
-            if known.get("required"):
+            if required_of(known):
                 parts.append(_required(known))
         return f"{{{','.join([*parts, f'type:{QUOTE}{kind}{QUOTE}'])}}}"
 
@@ -210,11 +214,11 @@ class GemmaTemplate(Template):
 
     def _item(self, key: str, value: Any) -> str:
         if key == "properties":
-            return f"{{{self._properties(value) if isinstance(value, Mapping) else ''}}}"
+            return f"{{{self._properties(schema_of(value))}}}"
         if key == "required":
-            return f"[{','.join(f'{QUOTE}{printed(name)}{QUOTE}' for name in value)}]"
+            return _names(value)
         if key == "type":
-            return self._value(_upper(value) if isinstance(value, str) else [_upper(name) for name in value])
+            return self._value(list(map(_upper, value)) if isinstance(value, list | tuple) else _upper(value))
         return self._value(value, QUOTE)
 
 
@@ -226,13 +230,17 @@ def _upper(value: Any) -> str:
     return printed(value).upper()
 
 
-def _required(schema: Mapping[str, Any]) -> str:
-    names = ",".join(f"{QUOTE}{printed(name)}{QUOTE}" for name in schema["required"])
-    return f"required:[{names}]"
+def _required(schema: Fields) -> str:
+    return f"required:{_names(schema['required'])}"
 
 
-def _response(schema: Mapping[str, Any]) -> str:
-    description = f"description:{QUOTE}{schema['description']}{QUOTE}," if schema.get("description") else ""
+def _names(values: Any) -> str:
+    names = values if isinstance(values, list | tuple) else ()
+    return f"[{','.join(f'{QUOTE}{printed(name)}{QUOTE}' for name in names)}]"
+
+
+def _response(schema: Fields) -> str:
+    description = f"description:{QUOTE}{printed(schema['description'])}{QUOTE}," if schema.get("description") else ""
     kind = _upper(schema.get("type", ""))
     return f",response:{{{description}{f'type:{QUOTE}{kind}{QUOTE}}}' if kind == 'OBJECT' else ''}"
 
