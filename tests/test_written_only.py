@@ -13,6 +13,7 @@ from dialects import (
     get_dialect,
     render_transcript,
     scan,
+    templates,
 )
 from dialects.factory import all_dialects
 from dialects.healing.streams import THINKING, pattern_for
@@ -110,9 +111,11 @@ def test_calls_that_are_all_that_llama_says_need_no_token() -> None:
 
 @every_dialect
 def test_control_tokens_of_others_are_broken(name: str) -> None:
-    for token in get_dialect(name).control_tokens:
-        text = render_transcript([{"role": "user", "content": f"a{token}b"}], name, neutralize="escape")
-        assert f"a{token[0]}\u200b{token[1:]}b" in text
+    for template in (None, *templates(name)):
+        for token in get_dialect(name).control_tokens:
+            messages = [{"role": "user", "content": f"a{token}b"}]
+            text = render_transcript(messages, name, template=template, neutralize="escape")
+            assert f"a{token[0]}\u200b{token[1:]}b" in text
 
 
 @every_dialect
