@@ -2,7 +2,8 @@
 
 `<|open|>TAG ATTRIBUTES<|sep|>` begins an element and `<|close|>TAG<|sep|>` ends it. An assistant's message has an
 element for thinking, one for what it says, and one for its calls, which hold an element an argument. Every turn keeps
-its thinking, unless thinking is off. Results bear the name and the number of their calls, and stand in their order.
+its thinking, unless thinking is off. A result bears the name and the number of the call that its id names, or else of
+the one at its position; if the ids of all results name calls, they stand in the order of these.
 
 Source: the vendor's encoder, as a serving project's template renders it.
 """
@@ -59,15 +60,18 @@ class KimiK3Template(Template):
         if is_thinking:
             yield _message("system", EFFORT.format(options["thinking_effort"]), type="thinking-effort")
         calls: Sequence[Fields] = ()
+        places: Mapping[str, int] = {}
         position = 0
         for message in in_call_order(chat.messages):
             role, content = message["role"], joined_parts(message.get("content"))
             if role == "tool":
-                name, place = _called(message, calls, position)
+                place = places.get(message.get("tool_call_id") or "", position)
                 position += 1
-                yield _message("tool", content, tool=name, index=str(place + 1))
+                named = function_of(calls[place])["name"] if place < len(calls) else message.get("name")
+                yield _message("tool", content, tool=named or "", index=str(place + 1))
                 continue
             calls, position = message.get("tool_calls") or (), 0
+            places = {call["id"]: place for place, call in enumerate(calls) if call.get("id")}
             if role == "assistant":
                 yield _message("assistant", _answer(message, content, calls, is_thinking=is_thinking))
             elif role in ("system", "user"):
@@ -118,15 +122,6 @@ def _call(call: Fields, index: int) -> str:
 def _argument(key: str, value: Any) -> str:
     written = value if isinstance(value, str) else pyjson(value)
     return _element("argument", written, key=key, type=TYPES.get(type(value), "object"))
-
-
-def _called(message: Fields, calls: Sequence[Fields], position: int) -> tuple[str, int]:
-    """The name and the place of the call that a result answers: that with its id, else that at its position."""
-    call_id = message.get("tool_call_id")
-    places = [place for place, call in enumerate(calls) if call_id is not None and call.get("id") == call_id]
-    place = places[0] if places else position
-    named = function_of(calls[place])["name"] if place < len(calls) else message.get("name")
-    return named or "", place
 
 
 def _parsed(arguments: Any) -> Any:
