@@ -87,11 +87,8 @@ class V3Template(ChatTemplate):
                 in_outputs = False
                 for at, call in enumerate(_calls(message, path)):
                     written = _fenced_call(call, f"{path}.tool_calls[{at}]")
-                    yield (
-                        f"\n{written}"
-                        if has_called
-                        else f"{begin}{_text_beside_calls(message, path)}{CALLS_BEGIN}{written}"
-                    )
+                    opener = "\n" if has_called else begin + _text_beside_calls(message, path) + CALLS_BEGIN
+                    yield opener + written
                     has_called = True
                 yield CALLS_END + EOS
             elif role == "assistant":
