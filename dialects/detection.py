@@ -16,9 +16,7 @@ __all__ = ["Match", "dialect_for_model", "dialect_for_template", "template_for_m
 
 _NOT_READ_YET = {
     "Gemma before 4": r"gemma(?![-_ ]?4)",
-    "Mistral": r"mistral|ministral|magistral|devstral|mixtral|codestral|pixtral",
-    "Llama": r"llama[-_ ]?[34]",
-    "Kimi-K3": r"kimi[-_ ]?k3",
+    "Llama 4": r"llama[-_ ]?4",
 }
 """Families whose dialect this package does not have. An id that names one of them beside a family that it has (a
 distilled model) is not answered with the other's dialect, unless that one goes first."""

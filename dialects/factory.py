@@ -21,8 +21,11 @@ from dialects.glm import GLM
 from dialects.harmony import HARMONY
 from dialects.hermes import HERMES
 from dialects.kimi import KIMI
+from dialects.kimi_k3 import KIMI_K3
+from dialects.llama import LLAMA
 from dialects.messages import Tool
 from dialects.minimax import MINIMAX
+from dialects.mistral import MISTRAL
 from dialects.qwen3 import QWEN3
 from dialects.qwen3_coder import QWEN3_CODER
 from dialects.scanner_row import AUTO, AutoScanner
@@ -50,6 +53,9 @@ _DIALECTS = (
     XML,
     GEMINI,
     GEMMA,
+    MISTRAL,
+    LLAMA,
+    KIMI_K3,
 )
 _BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in _DIALECTS}
 _GROUP = "dialects"

@@ -493,16 +493,26 @@ class TestPromptListAndDemo:
         assert "<tools>" in done.stdout
         assert "get_tide" in done.stdout
 
+    def test_prompt_says_so_where_there_is_none(self) -> None:
+        done = run("prompt", "llama")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "the dialect 'llama' has no prompt guide" in done.stderr
+        assert "Traceback" not in done.stderr
+
     def test_list_names_the_dialects_and_who_speaks_them(self) -> None:
         done = run("list")
         assert (done.returncode, done.stderr) == (0, "")
         header, *rows = done.stdout.splitlines()
         assert header.split()[0] == "NAME"
-        assert [row.split()[0] for row in rows] == list(dialect_names())
-        for row, name in zip(rows, dialect_names(), strict=True):
+        names = [row.split()[0] for row in rows]
+        assert [name for name in names if get_dialect(name).scanner] == list(dialect_names())
+        assert {"mistral", "llama", "kimi-k3"} <= set(names)
+        for row, name in zip(rows, names, strict=True):
             dialect = get_dialect(name)
+            is_read = dialect.scanner is not None
             assert f"  {dialect.title}  " in row
-            assert f"  read, written  dialects prompt {name}  " in row
+            assert ("  read, written  " if is_read else "  written  ") in row
+            assert (f"  dialects prompt {name}  " if is_read else "  none  ") in row
             assert row.endswith(f"  {dialect.models}")
 
     @pytest.mark.parametrize(
@@ -512,6 +522,9 @@ class TestPromptListAndDemo:
             ("NousResearch/Hermes-3-Llama-3.1-8B", "hermes"),
             ("gpt-oss:20b", "harmony"),
             ("google/gemma-4-31b-it", "gemma"),
+            ("mistralai/Mistral-Nemo-Instruct-2407", "mistral"),
+            ("meta-llama/Llama-3.3-70B-Instruct", "llama"),
+            ("moonshotai/Kimi-K3", "kimi-k3"),
         ],
     )
     def test_which_names_the_dialect_and_says_why(self, model: str, name: str) -> None:

@@ -21,8 +21,16 @@ WRITE_NOTHING = {
     "Hermes-2-Pro-Llama-3-8B",
     *("Kimi-K2-Instruct", "Kimi-K2-Thinking", "Kimi-K2.5", "Kimi-K2.6"),
     *("GLM-4.5", "GLM-4.7", "GLM-5.3"),
+    *("DeepSeek-V3", "DeepSeek-V3-0324", "DeepSeek-R1-0528", "DeepSeek-V3.1"),
+    *("DeepSeek-V3.2", "DeepSeek-V4", "DeepSeek-V4.1"),
+    *("MiniMax-M2", "MiniMax-M2.5", "MiniMax-M3"),
+    "Kimi-K3",
 }
 """The templates that write something for no messages at all; the others look for the first one."""
+NEED_TEXT_ARGUMENTS = {"DeepSeek-V3", "DeepSeek-V3-0324", "DeepSeek-R1-0528", "DeepSeek-V3.1"}
+"""The templates that cannot write arguments that are an object."""
+PARSES_WHEN_NORMALISED = {"Kimi-K3"}
+"""The recorded template writes arguments that came as JSON text as they are; the vendor's encoder parses it."""
 every_template = pytest.mark.parametrize(("dialect", "template"), ALL, ids=[name for _, name in ALL])
 
 
@@ -71,7 +79,8 @@ class TestNormalising:
         for message in parsed:
             for call in message.get("tool_calls", ()):
                 call["function"]["arguments"] = json.loads(call["function"]["arguments"])
-        expected = case.render(normal(parsed)) if case.text is None else case.text
+        is_parsed = case.text is None or case.template in PARSES_WHEN_NORMALISED
+        expected = case.render(normal(parsed)) if is_parsed else case.text
         assert case.render(normalise=True) == expected
 
     @every_template
@@ -104,7 +113,9 @@ class TestNormalising:
             if empty == "{}" and not find_template(dialect, template).takes_string_arguments:
                 continue
             written = rendered(dialect, template, conversation(empty))
-            assert written == expected or (empty == "{}" and written.replace('"{}"', "{}") == expected)
+            if empty == "{}":  # which some quote, and one puts braces around
+                written = written.replace('"{}"', "{}").replace("{{}}", "{}")
+            assert written == expected
 
     @every_template
     def test_own_types_are_read_like_dicts(self, dialect: str, template: str) -> None:
@@ -113,7 +124,11 @@ class TestNormalising:
             "description": "F.",
             "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}},
         }
-        call = {"id": "abcdefgh1", "type": "function", "function": {"name": "f", "arguments": {"n": 1}}}
+        given: Any = {"n": 1}
+        own_call = ToolCall("abcdefgh1", "f", {"n": 1})
+        if template in NEED_TEXT_ARGUMENTS:
+            given, own_call = '{"n": 1}', ToolCall("abcdefgh1", "f", {"n": 1}, '{"n": 1}')
+        call = {"id": "abcdefgh1", "type": "function", "function": {"name": "f", "arguments": given}}
         dicts: list[dict[str, Any]] = [
             {"role": "user", "content": "Q"},
             {"role": "assistant", "content": "", "reasoning_content": "Hm.", "tool_calls": [call]},
@@ -121,10 +136,10 @@ class TestNormalising:
         ]
         own = [
             Message("user", "Q"),
-            Message("assistant", reasoning="Hm.", tool_calls=(ToolCall("abcdefgh1", "f", {"n": 1}),)),
+            Message("assistant", reasoning="Hm.", tool_calls=(own_call,)),
             Message("tool", "R", tool_call_id="abcdefgh1", name="f"),
         ]
-        mixed = [*dicts[:1], {**dicts[1], "tool_calls": [ToolCall("abcdefgh1", "f", {"n": 1})]}, own[2]]
+        mixed = [*dicts[:1], {**dicts[1], "tool_calls": [own_call]}, own[2]]
         tool = Tool("f", "F.", function["parameters"], function)  # type: ignore[arg-type]
         for normalise in (True, False):
             wrapped = [{"type": "function", "function": function}]

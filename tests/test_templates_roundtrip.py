@@ -71,6 +71,15 @@ TURNS = {
     "qwen3-coder": CHATML_TURN,
     "glm": GLM_TURN,
     "harmony": r"((?:<\|start\|>assistant(?:(?!<\|start\|>).)*)+)",
+    "deepseek": (
+        r"(?:<｜Assistant｜>|<｜tool▁outputs▁end｜>|<｜tool▁output▁end｜>(?!\n?<｜)|</result>\n</function_results>\n\n"
+        r"|\n(?=<｜tool▁call▁begin｜>))(.*?)<｜end▁of▁sentence｜>"
+    ),
+    "minimax": r"\]~b\]ai\n(.*?)\[e~\[",
+    "gemma": (
+        r"(?:<\|turn>model\n|<tool_response\|>(?!<\|tool_response>))"
+        r"(.+?)(?=<\|tool_response>|<turn\|>\n<\|turn>|\Z)"
+    ),
 }
 """What finds the assistant's turns in a transcript of the dialect."""
 
@@ -84,12 +93,18 @@ class Fit:
     keeps_unfinished: set[int] = field(default_factory=set)
     """And in the one that ends with a result."""
     drops_text_beside_calls: bool = False
+    writes_text_behind_results: bool = False
+    """Text beside calls stands before the answer to their results."""
     drops_all_calls_but_the_first: bool = False
+    repairs: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """What is wrong with the calls of a turn."""
     generations: tuple[tuple[dict[str, Any], str, str], ...] = (({}, "{call}", ""),)
     """With which options a model would go on with what, `{call}` standing for a call, and the thinking that it has."""
 
 
 THINKS: tuple[dict[str, Any], str, str] = ({}, "Hm.</think>{call}", "Hm.")
+DEEPSEEK_ENCODER = Fit(generations=(({}, "{call}", ""), ({"thinking_mode": "thinking"}, "Hm.</think>{call}", "Hm.")))
+MINIMAX_M2 = Fit(keeps={2, 3}, keeps_unfinished={2}, generations=(({}, "Hm.\n</think>\n\n{call}", "Hm."),))
 FITS = {
     "Kimi-K2-Instruct": Fit(),
     "Kimi-K2-Thinking": Fit(keeps_unfinished={2}, generations=(({}, "<think>Hm.</think>{call}", "Hm."),)),
@@ -141,6 +156,39 @@ FITS = {
             ({"reasoning_effort": "low"}, "{call}", ""),
         ),
     ),
+    "DeepSeek-V3": Fit(repairs={2: ("missing-section",)}),
+    "DeepSeek-V3-0324": Fit(),
+    "DeepSeek-R1-0528": Fit(),
+    "DeepSeek-V3.1": Fit(generations=(({}, "{call}", ""), ({"thinking": True}, "{call}", ""))),
+    "DeepSeek-V3.2": DEEPSEEK_ENCODER,
+    "DeepSeek-V4": DEEPSEEK_ENCODER,
+    "DeepSeek-V4.1": DEEPSEEK_ENCODER,
+    "MiniMax-M2": MINIMAX_M2,
+    "MiniMax-M2.5": MINIMAX_M2,
+    "MiniMax-M3": Fit(
+        keeps={0, 1, 2, 3},
+        keeps_unfinished={0, 1, 2},
+        generations=(
+            ({}, "<mm:think>Hm.</mm:think>{call}", "Hm."),
+            ({"thinking_mode": "enabled"}, "Hm.</mm:think>{call}", "Hm."),
+            ({"thinking_mode": "disabled"}, "{call}", ""),
+        ),
+    ),
+    "gemma-4-31B-it-2026-07-09": Fit(
+        keeps={2, 3},
+        keeps_unfinished={2},
+        writes_text_behind_results=True,
+        generations=(({}, "{call}", ""), ({"enable_thinking": True}, "Hm.\n<channel|>{call}", "Hm.")),
+    ),
+    "gemma-4-31B-it-earlier": Fit(
+        keeps={2},
+        keeps_unfinished={2},
+        writes_text_behind_results=True,
+        generations=(
+            ({}, "{call}", ""),
+            ({"enable_thinking": True}, "<|channel>thought\nHm.\n<channel|>{call}", "Hm."),
+        ),
+    ),
 }
 WRITTEN_CALLS = {
     "kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_tide:3<|tool_call_argument_begin|>"
@@ -150,6 +198,11 @@ WRITTEN_CALLS = {
     "qwen3-coder": "<tool_call>\n<function=get_tide>\n<parameter=place>\nList\n</parameter>\n</function>\n</tool_call>",
     "glm": "<tool_call>get_tide<arg_key>place</arg_key><arg_value>List</arg_value></tool_call>",
     "harmony": '<|channel|>commentary to=functions.get_tide <|constrain|>json<|message|>{"place": "List"}<|call|>',
+    "deepseek": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_tide<｜tool▁sep｜>"
+    '{"place": "List"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    "minimax": '<minimax:tool_call>\n<invoke name="get_tide">\n<parameter name="place">List</parameter>\n</invoke>\n'
+    "</minimax:tool_call>",
+    "gemma": '<|tool_call>call:get_tide{place:<|"|>List<|"|>}<tool_call|>',
 }
 
 READ = [
@@ -170,15 +223,17 @@ def test_the_assistants_turns_are_read_back(dialect: str, template: str, message
     turns = re.findall(TURNS[dialect], text, re.DOTALL)
     said = [message for message in messages if message["role"] == "assistant"]
     assert len(turns) == len(said)
+    held = ""
     for number, (turn, message) in enumerate(zip(turns, said, strict=True)):
         read = scan(turn, dialect, tools=TOOLS)
         calls = message.get("tool_calls", [])
-        drops_text = calls and fit.drops_text_beside_calls
+        text = held + ("" if calls and fit.drops_text_beside_calls else message["content"])
+        text, held = ("", text) if calls and fit.writes_text_behind_results else (text, "")
         assert read.thinking.strip() == (message["reasoning_content"] if number in kept else "")
-        assert read.text.strip() == ("" if drops_text else message["content"])
+        assert read.text.replace("\n", "") == text  # none of the texts has one, the markup around them may
         written = calls[:1] if fit.drops_all_calls_but_the_first else calls
         assert [(it.name, it.arguments, it.repairs) for it in read.tool_calls] == [
-            (it["function"]["name"], it["function"]["arguments"], ()) for it in written
+            (it["function"]["name"], it["function"]["arguments"], fit.repairs.get(number, ())) for it in written
         ]
         assert read.dropped == []
         assert read.stopped is None

@@ -7,7 +7,20 @@ template of a family is another entry in the family's own `TEMPLATES`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dialects.templates import glm, harmony, hermes, kimi, qwen3, qwen3_coder
+from dialects.templates import (
+    deepseek,
+    gemma,
+    glm,
+    harmony,
+    hermes,
+    kimi,
+    kimi_k3,
+    llama,
+    minimax,
+    mistral,
+    qwen3,
+    qwen3_coder,
+)
 from dialects.templates.conversation import write
 from dialects.templates.template import OptionError, Template, TemplateError
 
@@ -39,11 +52,17 @@ class Family:
 
 FAMILIES = (
     Family("hermes", r"hermes", hermes.TEMPLATES, rank=-3),
+    Family("deepseek", r"deepseek", deepseek.TEMPLATES, rank=-2),
     Family("qwen3", r"qwen[-_ ]?(?:2\.5|3(?![-_ ]?coder)(?!\.\d))|qwq", qwen3.TEMPLATES, rank=-1),
     Family("qwen3-coder", r"qwen[-_ ]?(?:3[-_ ]?coder|3\.[5-9])", qwen3_coder.TEMPLATES, rank=-1),
     Family("kimi", r"kimi[-_ ]?k2", kimi.TEMPLATES),
     Family("glm", r"glm[-_ ]?[45]", glm.TEMPLATES),
     Family("harmony", r"gpt[-_ ]?oss", harmony.TEMPLATES),
+    Family("minimax", r"minimax[-_ ]?m[23]", minimax.TEMPLATES),
+    Family("gemma", r"gemma[-_ ]?4", gemma.TEMPLATES),
+    Family("mistral", r"mistral|ministral|magistral|devstral|mixtral|codestral|pixtral", mistral.TEMPLATES),
+    Family("llama", r"llama[-_ ]?[34]", llama.TEMPLATES),
+    Family("kimi-k3", r"kimi[-_ ]?k3", kimi_k3.TEMPLATES),
 )
 
 _BY_DIALECT: Mapping[str, Family] = {family.dialect: family for family in FAMILIES}

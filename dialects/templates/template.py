@@ -76,7 +76,8 @@ class Certainty(StrEnum):
     COPIES = "several copies that agree"
     RESTORED = "a serving engine's copy, its edits undone"
     ENCODER = "the vendor's encoder (there is no template), or a port of it"
-    COPY = "one serving engine's copy"
+    COPY = "one copy in another project"
+    DESCRIBED = "nothing: what is known of its differences from a recorded one"
 
 
 @dataclass(frozen=True)
