@@ -151,10 +151,12 @@ class AutoScanner(ThinkingScanner):
         if tape.pos < self._mention_until:
             return self._mention(tag)
         begun = None
-        for name in self._openers.calls[tag]:
+        known = self._openers.calls
+        begins = [(begin, name) for begin in known if tag.startswith(begin) for name in known[begin]]
+        for begin, name in begins:
             scanner = self._scanner_of(name)
             assert isinstance(scanner, PlainTagScanner)
-            start = scanner.start_behind(tag).match(tape.text, tape.i + len(tag), partial=True)
+            start = scanner.start_behind(begin).match(tape.text, tape.i + len(begin), partial=True)
             if start is None:
                 continue
             key = (start.partial, 0 if start.partial else start.end())
