@@ -99,6 +99,7 @@ class MiniMaxScanner(TextTurns, PlainInvokeScanner):
     think_begins, think_ends = THINK_BEGINS, THINK_ENDS
     thinking_tags = (*THINK_BEGINS, *THINK_ENDS)
     special_tokens = SPECIAL_TOKENS
+    namespaces = ("minimax:",)
     layout_tokens = (MARK,)
     result_begins, result_ends = RESULT_BEGINS, RESULT_ENDS
     turn_opener = (ASSISTANT, f"{TURN_BEGIN}ai")

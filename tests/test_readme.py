@@ -32,7 +32,7 @@ def test_the_first_lines_show_what_the_demo_prints(capsys: pytest.CaptureFixture
 
 
 def test_the_table_of_dialects_is_complete_and_its_calls_are_calls() -> None:
-    rows = re.findall(r"^\| \[`(\w+)`\]\(docs/dialects/\1\.md\) \| (.*?) \| (.*) \|$", README, re.MULTILINE)
+    rows = re.findall(r"^\| \[`([\w-]+)`\]\(docs/dialects/\1\.md\) \| (.*?) \| (.*) \|$", README, re.MULTILINE)
     assert [name for name, _, _ in rows] == list(own_dialects())
     for name, title, shown in rows:
         assert title == get_dialect(name).title

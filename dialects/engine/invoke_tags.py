@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple
 
 import regex
 
-from dialects.engine.arguments import skipping
+from dialects.engine.arguments import Arguments, skipping
 from dialects.engine.markers import PREFIX, TagSet
 from dialects.engine.plain_tags import PlainTagScanner, ThinkEnd
 from dialects.engine.scanner import State
@@ -311,6 +311,8 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
 
     text_headers: ClassVar[tuple[str, ...]] = ()
     result_ends: ClassVar[tuple[str, ...]] = ()
+    namespaces: ClassVar[tuple[str, ...]] = ()
+    """Those that the dialect's own tags have."""
     layout_tokens: ClassVar[tuple[str, ...]] = ()
     """Special tokens before which, behind a call, white space is layout as well."""
     closers = ()
@@ -322,7 +324,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         calls = (*tags.sections, tags.invoke)
         literals = (*cls.thinking_tags, *cls.result_begins, *cls.result_ends, *cls.special_tokens, *cls.turn_openers)
         cls.text_markers = tags.tag_set(literals, opening=calls, closing=(*calls, tags.parameter))
-        cls.call_begins = tuple(f"<{name}" for name in calls)
+        cls.call_begins = tuple(f"<{space}{name}" for space in ("", *cls.namespaces) for name in calls)
         cls.section_markers = tags.tag_set(cls.layout_tokens, opening=calls, closing=(*calls, tags.parameter))
 
         cls.draft_markers = tags.tag_set(cls.think_ends, opening=(tags.parameter,))
@@ -333,6 +335,10 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
 
     def _reset(self) -> None:
         self._in_section = False
+        self._skipped = ""
+        """The section's tag and the layout that were left out since the last call."""
+        self._is_text = False
+        """Whether the last call was text, because there is no such tool."""
         super()._reset()
 
     # What opens a call.
@@ -388,9 +394,17 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         return self.section
 
     def _enter_section(self, marker: str) -> State:
-        self.pass_markup(self.whole_opener(marker))
+        tag = self.whole_opener(marker)
+        self.pass_markup(tag)
+        self._skipped += tag
         self._in_section = True
         return self.section
+
+    def say_call(self, raw: str) -> None:
+        """A call of a tool that there is not is text, and so are the tags of its section."""
+        self.say(self._skipped + raw)
+        self._skipped = ""
+        self._is_text = True
 
     def section(self) -> State | None:
         """Between calls: white space before a tag is layout, anything else is text."""
@@ -412,8 +426,12 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
                 return self._leave_section(at)
             if closer.partial:
                 return None
-            tape.i = at
-            self.pass_markup(closer.group())
+            if self._is_text and self._in_section:
+                self.say(text[tape.i : closer.end()])
+                tape.i = closer.end()
+            else:
+                tape.i = at
+                self.pass_markup(closer.group())
             self._in_section = self._in_section and kind != "/section"
             return self.section
         if self._in_section and kind == "invoke":
@@ -428,12 +446,20 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
             begins = start is not None
         if not begins:
             return self._leave_section(at)
+        self._skipped += text[tape.i : at]
         tape.i = at
         return self._begin_call_here(marker)
 
+    def end_call(self, arguments: Arguments) -> None:
+        """The open call is over."""
+        if self.open_call.shown:
+            self._skipped, self._is_text = "", False
+        super().end_call(arguments)
+
     def _leave_section(self, at: int) -> State:
         """Text follows; or a tag that the end of the stream cut off, which is none."""
-        self._in_section = False
+        self._in_section = self._is_text = False
+        self._skipped = ""
         text = self.tape.text
         if self.final and at < len(text) and self.section_markers.held_suffix(text, at) == at:
             self.tape.i = len(text)

@@ -423,7 +423,11 @@ class Scanner(ABC):
         else:
             raw = self.tape.slice(call.start, self.tape.pos)
             self._forget_call()
-            self.say(raw)
+            self.say_call(raw)
+
+    def say_call(self, raw: str) -> None:
+        """A call of a tool that there is not is text."""
+        self.say(raw)
 
     def write_arguments(self, arguments: Arguments) -> Arguments:
         """Arguments that are known all at once: their events."""
