@@ -400,9 +400,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         self._in_section = True
         return self.section
 
-    def say_call(self, raw: str) -> None:
-        """A call of a tool that there is not is text, and so are the tags of its section."""
-        self.say(self._skipped + raw)
+    def say_call(self, name: str, raw: str) -> None:
+        """A call of a tool that is not there is text, and so are the tags of its section."""
+        super().say_call(name, self._skipped + raw)
         self._skipped = ""
         self._is_text = True
 
@@ -448,7 +448,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
             return self._leave_section(at)
         self._skipped += text[tape.i : at]
         tape.i = at
-        return self._begin_call_here(marker)
+        following = self._begin_call_here(marker)
+        self._may_be_prose = False  # a call stands before it
+        return following
 
     def end_call(self, arguments: Arguments) -> None:
         """The open call is over."""
