@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dialects import dialect_names, get_dialect
 from dialects.auto import openers
 from dialects.events import Event, Text, ThinkingEnd, ToolEnd, ToolStart
-from dialects.factory import all_dialects
+from dialects.factory import UnknownDialectError, all_dialects
 from dialects.healing import StreamHealer, pattern_for
 from tests.laws import check_arguments, check_order
 from tests.streams import joined
@@ -233,6 +233,11 @@ def test_calls_that_came_natively_too_are_left_out() -> None:
 
 
 # Patterns.
+
+
+def test_a_pattern_that_is_none_is_told_with_those_that_are_no_dialects() -> None:
+    with pytest.raises(UnknownDialectError, match=r"'Thinking'.*hermes.*'auto' or 'thinking'"):
+        StreamHealer("Thinking")
 
 
 def test_the_pattern_for_a_model_and_why() -> None:

@@ -349,6 +349,21 @@ def test_markup_in_a_native_name_is_healed() -> None:
     assert heal([native("no tool<", "{}")], tools=[TIDE]).calls == [("no tool<", {})]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "get_tide<arg_key>port</arg_key><arg_value>Oban</arg_value>",
+        'get_tide"><parameter name="port">Oban</parameter>',
+        "get_tide>\n<parameter=port>\nOban\n</parameter>",
+        'get_tide", "arguments": {"port": "Oban"}}',
+        'functions.get_tide:0<|tool_call_argument_begin|>{"port":"Oban"}',
+    ],
+)
+@pytest.mark.parametrize("tools", [[TIDE], None])
+def test_arguments_in_a_native_name_are_not_lost(name: str, tools: list[Chunk] | None) -> None:
+    assert heal([native(name, "{}"), chunk({}, "tool_calls")], tools=tools).calls == [CALL]
+
+
 # Native and healed calls.
 
 

@@ -11,7 +11,7 @@ from dialects.auto import Match
 from dialects.detection import dialect_for_model
 from dialects.engine.scanner import UnknownTools
 from dialects.events import Event, Text, ToolArgDelta, ToolDropped, ToolEnd, ToolStart
-from dialects.factory import all_dialects, create_inband_scanner, dialect_names
+from dialects.factory import UnknownDialectError, all_dialects, create_inband_scanner, dialect_names
 from dialects.messages import Tool, read_tools
 from dialects.scanner_row import AUTO, THINKING, ScannerRow
 
@@ -27,6 +27,14 @@ def pattern_for(model_id: str) -> Match:
     if match.name is None and match.candidates:
         return Match(AUTO, match.candidates, f"{match.reason}; what the model writes decides")
     return Match(THINKING, (), f"{match.reason}; so only thinking is healed")
+
+
+def _check(pattern: str, options: dict[str, Any]) -> None:
+    """Raises what `create_inband_scanner` raises for what is no pattern and no option."""
+    try:
+        create_inband_scanner(pattern, **options)
+    except UnknownDialectError as error:
+        raise UnknownDialectError(f"{error}; a pattern may also be {AUTO!r} or {THINKING!r}") from None
 
 
 class StreamHealer(ScannerRow):
@@ -55,7 +63,7 @@ class StreamHealer(ScannerRow):
         options: dict[str, Any] = {"tools": declared, "unknown_tools": unknown_tools, **scanner_options}
         options["generation_prompt"] = generation_prompt
         if pattern != THINKING:
-            create_inband_scanner(pattern, **options)  # raises for what is no pattern and no option
+            _check(pattern, options)
         self._echoes: set[str] = set()
         super().__init__(all_dialects(), pattern, **options)
 
