@@ -480,6 +480,20 @@ def test_log_probabilities_stay_but_for_calls_and_reasoning() -> None:
         assert turn.calls == [CALL]
 
 
+def test_text_keeps_its_log_probabilities_where_a_newline_before_markup_comes_out_with_it() -> None:
+    words = ["Moin.", "\n", "<think>", "no", "</think>", "Now."]
+    turn = heal([*(with_logprobs([word]) for word in words), chunk({}, "stop")], "qwen3")
+    assert turn.content == "Moin.\nNow."
+    assert [entry["token"] for entry in turn.logprobs] == ["Moin.", "Now."]
+
+
+def test_a_whole_response_without_a_leak_is_the_same() -> None:
+    message = {"role": "assistant", "content": "Moin.", "refusal": None, "reasoning_content": None, "tool_calls": None}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop", "stop_reason": None}
+    response = {"id": "r", "object": "chat.completion", "choices": [choice], "usage": {"total_tokens": 3}, "odd": [1]}
+    assert ChatCompletionHealer().heal_response(response) == response
+
+
 # Objects and wrappers.
 
 
