@@ -419,6 +419,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         kind = self.tags.kind(marker)
         if not kind:
             tape.i = at
+            self._is_text, self._skipped = False, ""
             return self.home()
         if kind.startswith("/"):
             closer = self.tags.closer.match(text, at, partial=not self.final)
@@ -448,9 +449,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
             return self._leave_section(at)
         self._skipped += text[tape.i : at]
         tape.i = at
-        following = self._begin_call_here(marker)
-        self._may_be_prose = False  # a call stands before it
-        return following
+        return self._begin_call_here(marker)
 
     def end_call(self, arguments: Arguments) -> None:
         """The open call is over."""
@@ -491,8 +490,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         return super()._turn_header(marker)
 
     def invoke(self) -> State | None:
-        """The opening tag of a call. In the middle of a line, one without arguments of a tool that is none is prose."""
-        if self._may_be_prose and self.tools is not None:
+        """The opening tag of a call. In the middle of a line, one without arguments of a tool that is none is prose, but
+        not behind another call."""
+        if self._may_be_prose and not self._is_text and self.tools is not None:
             text = self.tape.text
             tag = self.tags.opening_tag(text, self.tape.i, final=True)
             if tag and tag.name not in self.tools and (tag.is_empty or self.tags.ends_at(text, tag.end)):
