@@ -490,8 +490,8 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         return super()._turn_header(marker)
 
     def invoke(self) -> State | None:
-        """The opening tag of a call. In the middle of a line, one without arguments of a tool that is none is prose, but
-        not behind another call."""
+        """The opening tag of a call. In the middle of a line, one without arguments of a tool that is none is prose,
+        but not behind another call."""
         if self._may_be_prose and not self._is_text and self.tools is not None:
             text = self.tape.text
             tag = self.tags.opening_tag(text, self.tape.i, final=True)
