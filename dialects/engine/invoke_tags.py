@@ -428,8 +428,8 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
             if closer.partial:
                 return None
             if self._is_text and self._in_section:
-                self.say(text[tape.i : closer.end()])
-                tape.i = closer.end()
+                start, tape.i = tape.i, closer.end()
+                self.say(text[start : tape.i])
             else:
                 tape.i = at
                 self.pass_markup(closer.group())
