@@ -48,6 +48,11 @@ from tests.streams import stream_texts
 from tests.test_laws import examples
 
 every_dialect = pytest.mark.parametrize("dialect", dialect_names())
+every_template = pytest.mark.parametrize(
+    ("dialect", "template"), [(dialect, template) for dialect in dialect_names() for template in templates(dialect)]
+)
+WRITE_NO_TOOLS = {"DeepSeek-V3", "DeepSeek-V3-0324", "DeepSeek-R1-0528", "DeepSeek-V3.1"}
+WRITE_ONE_CALL = {"gpt-oss-120b"}
 QUESTION: list[dict[str, Any]] = [{"role": "user", "content": "How high is the tide?"}]
 
 
@@ -202,30 +207,39 @@ class TestEveryDialect:
         assert [outcome.kind for outcome in run(main).outcomes] == [None, None]
         assert begun_at[0] < len(text) - len("Tönning")
 
-    @pytest.mark.parametrize(
-        ("dialect", "template"), [(name, template) for name in dialect_names() for template in templates(name)]
-    )
-    def test_with_a_vendors_template(self, dialect: str, template: str) -> None:
-        async def main() -> tuple[TurnResult, Script]:
-            toolset = Toolset(TOOLS)
-            call = ToolCall(None, "tide", {"port": "Büsum"})
-            script = Script(reply(dialect, call, toolset=toolset), reply(dialect, text="3.2 m."))
-            return await run_turn(script, QUESTION, toolset, dialect=dialect, template=template), script
-
-        result, script = run(main)
-        assert (result.reason, result.text) == ("answered", "3.2 m.")
+    @every_template
+    def test_the_same_task_with_a_vendors_template(self, dialect: str, template: str) -> None:
+        first = [ToolCall(None, "tide", {"port": "Büsum", "day": 3}), ToolCall(None, "tide", {"port": "007"})]
+        second = [ToolCall(None, "note", {"text": NASTY, "tags": ["a", "1"]})]
         toolset = Toolset(TOOLS)
-        conversation: list[Any] = [*QUESTION, *result.messages[:2]]
-        assert script.prompts[1] == render_transcript(
-            conversation,
-            dialect,
-            tools=toolset.tools,
-            template=template,
-            add_generation_prompt=True,
-            neutralize="escape",
+        script = Script(
+            reply(dialect, *first, text="I look.", toolset=toolset),
+            reply(dialect, *second, toolset=toolset),
+            reply(dialect, text="3.2 m."),
         )
-        assert "Büsum" in script.prompts[1]
-        assert "How high the water is." in script.prompts[0]
+
+        async def main() -> TurnResult:
+            return await run_turn(script, QUESTION, toolset, dialect=dialect, template=template, neutralize="keep")
+
+        result = run(main)
+        assert (result.reason, result.text) == ("answered", "3.2 m.")
+        assert [(end.name, end.arguments, end.repairs) for step in result.steps for end in step.calls] == [
+            (call.name, call.arguments, ()) for call in (*first, *second)
+        ]
+        told = [Message("system", render_tool_prompt(toolset.tools, dialect))] if template in WRITE_NO_TOOLS else []
+        for prompt, length in zip(script.prompts, (0, 3, 5), strict=True):
+            conversation = [*told, *read_messages(QUESTION), *result.messages[:length]]
+            assert prompt == render_transcript(
+                conversation, dialect, tools=toolset.tools, template=template, add_generation_prompt=True
+            )
+            assert "How high the water is." in prompt
+        # What stands behind the question, and behind the last result, a fresh scanner reads as what was called.
+        first_of_all = 1 if template in WRITE_ONE_CALL else 2
+        for behind, end, calls in (("tide?", 1, first[:first_of_all]), ("3.2}", 2, second)):
+            read = scan(script.prompts[end].rpartition(behind)[2], dialect, tools=toolset.tools)
+            assert [(call.name, call.arguments) for call in read.tool_calls] == [
+                (call.name, call.arguments) for call in calls
+            ]
 
     @every_dialect
     def test_whatever_a_model_writes_the_turn_goes_on(self, dialect: str) -> None:

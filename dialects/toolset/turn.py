@@ -2,7 +2,7 @@
 
 All that is asked of a model is `complete(prompt)`, an asynchronous iterator of text. The prompt is the conversation in
 the dialect's own form. Its tools stand in the system message, with the dialect's guide, or, with a vendor's template,
-where that template puts them.
+where that template puts them, if it writes tools at all.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
@@ -52,6 +52,8 @@ _STOPS: dict[str, StopReason] = {
     "fabricated-result": "fabricated-result",
     "fabricated-turn": "fabricated-turn",
 }
+
+_ANYTHING = (Message("user", "x"),)
 
 TurnItem: TypeAlias = StepItem | TurnResult
 
@@ -157,18 +159,27 @@ class Turn(Run[TurnItem, TurnResult]):
     def _prompt(self) -> tuple[str, str]:
         """The prompt, and its end, which the model's own words continue."""
         written = [message for step in self._steps for message in step.messages]
+        conversation = [*(self._told() if self._tells_tools else self._given), *written]
+        prompt = self._rendered(conversation, ending=True)
         if self._template is None:
-            told = [*self._told(), *written]
-            return self._rendered(told, self._toolset.known, ending=True), get_dialect(self._dialect).generation_prompt
-        conversation = [*self._given, *written]
-        prompt = self._rendered(conversation, self._toolset.tools, ending=True)
-        return prompt, prompt.removeprefix(self._rendered(conversation, self._toolset.tools, ending=False))
+            return prompt, get_dialect(self._dialect).generation_prompt
+        return prompt, prompt.removeprefix(self._rendered(conversation, ending=False))
 
-    def _rendered(self, messages: Sequence[MessageLike], tools: Sequence[Tool], *, ending: bool) -> str:
+    @property
+    def _tells_tools(self) -> bool:
+        """Whether the system message tells the model its tools: in the in-band form, and with a template that writes
+        none (DeepSeek's, up to V3.1)."""
+        if self._template is None:
+            return True
+        return self._rendered(_ANYTHING, ending=True) == self._rendered(_ANYTHING, ending=True, tools=())
+
+    def _rendered(self, messages: Sequence[MessageLike], *, ending: bool, tools: Sequence[Tool] | None = None) -> str:
+        # In the in-band form tools only type the values of calls, and a call of a hidden one has values too.
+        listed = self._toolset.known if self._template is None else self._toolset.tools
         return render_transcript(
             messages,
             self._dialect,
-            tools=tools,
+            tools=listed if tools is None else tools,
             template=self._template,
             add_generation_prompt=ending,
             neutralize=self._neutralize,
