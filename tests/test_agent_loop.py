@@ -134,7 +134,7 @@ class TestEveryDialect:
         assert [(end.name, end.arguments, end.repairs) for step in result.steps for end in step.calls] == [
             (call.name, call.arguments, ()) for call in (*first, *second)
         ]
-        assert [outcome.content for step in result.steps for outcome in step.outcomes] == [
+        assert [outcome.content for step in result.steps for outcome in step.results] == [
             '{"port":"Büsum","day":3,"metres":3.2}',
             '{"port":"007","day":1,"metres":3.2}',
             f"noted {len(NASTY)}",
@@ -204,7 +204,7 @@ class TestEveryDialect:
             prompt = get_dialect(dialect).generation_prompt
             return await run_step(stream(), toolset, dialect=dialect, generation_prompt=prompt)
 
-        assert [outcome.kind for outcome in run(main).outcomes] == [None, None]
+        assert [outcome.kind for outcome in run(main).results] == [None, None]
         assert begun_at[0] < len(text) - len("Tönning")
 
     @every_template
@@ -257,7 +257,7 @@ class TestEveryDialect:
             result = run(main)
             assert result.reason != "unfinished"
             for step in result.steps:
-                assert [outcome.call_id for outcome in step.outcomes] == [end.id for end in step.calls]
+                assert [outcome.call_id for outcome in step.results] == [end.id for end in step.calls]
             render_transcript(result.messages, dialect, tools=toolset.known)
 
         check()
@@ -304,8 +304,8 @@ class TestSteps:
                         case _:
                             pass
             assert came == ["c", "b", "a"]
-            assert [outcome.content for outcome in step.result.outcomes] == ["a", "b", "c"]
-            assert [outcome.call_id for outcome in step.result.outcomes] == [end.id for end in step.result.calls]
+            assert [outcome.content for outcome in step.result.results] == ["a", "b", "c"]
+            assert [outcome.call_id for outcome in step.result.results] == [end.id for end in step.result.calls]
             assert [message.content for message in step.result.messages] == ["", "a", "b", "c"]
 
         run(main)
@@ -389,7 +389,7 @@ class TestSteps:
 
             text = kimi(*(named("work", n=n) for n in range(200)))
             toolset = Toolset([work], limits=Limits(concurrency=8))
-            return [outcome.content for outcome in (await run_step(pieces(text), toolset, dialect="kimi")).outcomes]
+            return [outcome.content for outcome in (await run_step(pieces(text), toolset, dialect="kimi")).results]
 
         assert run(main) == [str(n) for n in range(200)]
 
@@ -413,8 +413,8 @@ class TestSteps:
 
         step = run(main)
         assert runs == ["a", "b"]
-        assert [outcome.content for outcome in step.outcomes] == ["1", "2", "1"]
-        assert len({outcome.call_id for outcome in step.outcomes}) == 3
+        assert [outcome.content for outcome in step.results] == ["1", "2", "1"]
+        assert len({outcome.call_id for outcome in step.results}) == 3
 
     def test_a_made_up_result_cuts_the_stream(self) -> None:
         async def main() -> None:
@@ -444,8 +444,23 @@ class TestSteps:
 
         for step, number in zip(run(main), (1, 1, 2), strict=True):
             assert step.truncated
-            assert len(step.calls) == len(step.outcomes) == number
+            assert len(step.calls) == len(step.results) == number
             assert [dropped.reason for dropped in step.dropped] == ["unfinished"] * (2 - number)
+
+    def test_pieces_that_are_there_already(self) -> None:
+        text = kimi(named("tide", port="Husum"), text="I look.")
+
+        async def main() -> None:
+            for chunks in ([text[:40], text[40:]], iter(text), text):
+                message, calls, results = await run_step(chunks, Toolset(TOOLS), dialect="kimi")
+                assert message.content == "I look."
+                assert [call.arguments for call in calls] == [{"port": "Husum"}]
+                assert [result.kind for result in results] == [None]
+            without_end = text[: text.index("<|tool_call_end|>")]
+            step = await run_step([without_end], Toolset(TOOLS), dialect="kimi", truncated=True)
+            assert (step.truncated, step.calls, len(step.dropped)) == (True, (), 1)
+
+        run(main)
 
     def test_a_stream_that_breaks(self) -> None:
         ended: list[str] = []
@@ -472,7 +487,7 @@ class TestSteps:
         step = run(main)
         assert ended == ["wait"]
         assert step.message.content == "I look."
-        assert [outcome.kind for outcome in step.outcomes] == ["cancelled"]
+        assert [outcome.kind for outcome in step.results] == ["cancelled"]
         assert not step.is_complete
 
     def test_arguments_that_no_transcript_could_hold_do_not_end_the_turn(self) -> None:
@@ -485,8 +500,8 @@ class TestSteps:
 
             result = run(main)
             assert (result.reason, result.text) == ("answered", "Done.")
-            assert [outcome.kind for outcome in result.steps[0].outcomes][-1] is None
-            assert result.steps[0].outcomes[0].is_error
+            assert [outcome.kind for outcome in result.steps[0].results][-1] is None
+            assert result.steps[0].results[0].is_error
 
     def test_an_iterator_that_is_no_generator_is_closed_too(self) -> None:
         class Stream:
@@ -512,8 +527,9 @@ class TestSteps:
         async def main() -> None:
             with pytest.raises(TypeError, match="feed takes a str, not bytes"):
                 await run_step(_bytes(), Toolset(), dialect="kimi")
-            with pytest.raises(TypeError, match="a reply is an asynchronous iterable of str, not list"):
-                run_step(["text"], Toolset(), dialect="kimi")  # type: ignore[arg-type]
+            for wrong in (b"text", None, 7):
+                with pytest.raises(TypeError, match="a reply is an asynchronous iterable of str, not"):
+                    run_step(wrong, Toolset(), dialect="kimi")  # type: ignore[arg-type]
             with pytest.raises(UnknownDialectError):
                 run_step(pieces(), Toolset(), dialect="kimmy")
             with pytest.raises(TypeError, match="no_such_option"):
@@ -569,7 +585,7 @@ class TestLeaving:
         assert log.count("begun") == log.count("ended")
         assert script.closed == len(script.prompts)
         for step in result.steps:
-            assert len(step.outcomes) == len(step.calls)
+            assert len(step.results) == len(step.calls)
         messages: list[Any] = [*QUESTION, *result.messages]
         assert render_transcript(messages, "kimi"), "the conversation can go on"
 
@@ -584,7 +600,7 @@ class TestLeaving:
                         break
             self.check(turn.result, script, log)
             if isinstance(seen[-1], TurnResult):
-                outcomes = [outcome for step in turn.result.steps for outcome in step.outcomes]
+                outcomes = [outcome for step in turn.result.steps for outcome in step.results]
                 assert len([item for item in seen if isinstance(item, ToolOutcome)]) == len(outcomes) == 4
             texts = "".join(item.text for item in seen if isinstance(item, Text))
             assert "".join(step.message.content for step in turn.result.steps).startswith(texts)
@@ -704,6 +720,16 @@ class TestTurns:
         assert result.reason == reason
         assert len(result.steps) == len(replies)
 
+    def test_a_model_may_have_to_be_awaited_for_its_stream(self) -> None:
+        script = Script(kimi(named("tide", port="Husum")), "3.2 m.")
+
+        async def complete(prompt: str) -> AsyncIterator[str]:
+            await asyncio.sleep(0)
+            return script(prompt)
+
+        assert reason_of(complete).text == "3.2 m."
+        assert len(script.prompts) == 2
+
     def test_end_when_the_model_is_cut_off_without_a_call(self) -> None:
         result = reason_of(_truncated)
         assert (result.reason, result.text) == ("truncated", "It is")
@@ -736,12 +762,12 @@ class TestTurns:
         assert result.reason == "repeated-call"
         assert len(result.steps) == 12
         assert len(runs) == 24
-        repeated = [step.outcomes[2].content.removeprefix("the same").strip() for step in result.steps]
+        repeated = [step.results[2].content.removeprefix("the same").strip() for step in result.steps]
         reminded = {number: text for number, text in enumerate(repeated, 1) if text}
         assert sorted(reminded) == [3, 5, 8]
         assert len(set(reminded.values())) == 3
         assert len(reminded[3]) < len(reminded[5]) < len(reminded[8])
-        assert {step.outcomes[0].content for step in result.steps} == {"the same"}
+        assert {step.results[0].content for step in result.steps} == {"the same"}
 
     def test_other_arguments_are_another_call(self) -> None:
         script = Script(*(kimi(named("tide", port=str(n))) for n in range(20)), "Done.")
@@ -760,7 +786,7 @@ class TestTurns:
             return turn.result
 
         result = run(main)
-        assert [outcome.content[:11] for outcome in result.steps[0].outcomes] == [
+        assert [outcome.content[:11] for outcome in result.steps[0].results] == [
             "answer to a",
             '{"port":"Hu',
             "answer to b",
@@ -778,7 +804,7 @@ class TestTurns:
                             assert item.call.arguments == {"q": name}
                             await ticks(5)
                             toolset.resolve(item.id, name)
-                return turn.result.steps[0].outcomes[0].content
+                return turn.result.steps[0].results[0].content
 
             assert list(await asyncio.gather(one("a"), one("b"))) == ["a", "b"]
 

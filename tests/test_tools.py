@@ -384,6 +384,10 @@ class TestTypedTools:
         assert answer(Tool(), {}) == ("raised", "Error: bad failed. RuntimeError: broken validator")
 
 
+def _go(at: int) -> int:
+    return at
+
+
 class TestDefinitions:
     def test_a_tool_without_a_name_is_told(self) -> None:
         class Nameless(CallableTool):
@@ -391,6 +395,31 @@ class TestDefinitions:
 
         with pytest.raises(MessageError, match=r"Nameless\[0\]\.name: expected text"):
             Toolset([Nameless()])
+
+    def test_attributes_may_be_given_to_the_constructor(self) -> None:
+        class Say(CallableTool):
+            async def __call__(self, **arguments: Any) -> dict[str, Any]:
+                return arguments
+
+        class Move(TypedTool[Place]):
+            description = "Move."
+
+            async def __call__(self, params: Place) -> str:
+                return params.city
+
+        schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+        say, move = Say(name="say", description="Say it.", parameters=schema), Move(name="move")
+        assert say.definition.parameters == schema
+        assert (say.definition.description, move.definition.description) == ("Say it.", "Move.")
+        assert answer(say, {"text": "x"}) == (None, '{"text":"x"}')
+        assert answer(say, {"text": 7})[0] == "invalid-arguments"
+        assert answer(move, {"city": "Husum"}) == (None, "Husum")
+
+    def test_what_is_no_json_schema_is_told(self) -> None:
+        with pytest.raises(MessageError, match=r"FunctionTool\.parameters\.properties\.at\.type: .* found 'nmuber'"):
+            Toolset([tool(schema={"type": "object", "properties": {"at": {"type": "nmuber"}}})(_go)])
+        old = {"type": "OBJECT", "properties": {"at": {"type": "int", "required": True, "enum": None}}, "required": []}
+        assert Toolset([tool(_go, name="it", schema=old)]).tools[0].parameters == old
 
     def test_a_decorated_function_can_still_be_called(self) -> None:
         @tool

@@ -8,7 +8,7 @@ time, finds no one waiting, and `resolve` says so.
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, ClassVar, TypeAlias
 
@@ -50,12 +50,17 @@ class Requests:
 
     def resolve(self, request_id: str, result: object) -> bool:
         """Answer a request; False if none waits under this id (any longer)."""
-        _, future = self._waiting.pop(request_id, (None, None))
+        _, future = self._waiting.pop(self._by_call(request_id) or request_id, (None, None))
         if future is None or future.done():
             _log.info("no request waits under the id %.100r", request_id)
             return False
         future.set_result(result)
         return True
+
+    def _by_call(self, call_id: str) -> str | None:
+        """The only request for a call of this id."""
+        found = [request.id for request in self.waiting if request.call.id == call_id]
+        return found[0] if len(found) == 1 else None
 
     async def ask(self, call: ToolCall) -> object:
         """Hand out a call and wait for its answer."""
@@ -76,7 +81,7 @@ class ExternalTool(CallableTool):
 
     runs_here: ClassVar[bool] = False
 
-    def __init__(self, name: str, description: str, parameters: Mapping[str, Any], requests: Requests) -> None:
+    def __init__(self, name: str, description: str, parameters: dict[str, Any], requests: Requests) -> None:
         self.name = name
         self.description = description
         self.parameters = parameters

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 from dialects.messages import CallLike, MessageError, Tool
 from dialects.toolset.dispatch import After, Approve, Before, Dispatcher, Limits, OnCall, read_request
 from dialects.toolset.external import ExternalTool, OnRequest, Requests, ToolRequest
-from dialects.toolset.loading import Dependencies, InvalidToolError, SkipThisTool, load_tool
+from dialects.toolset.loading import Dependencies, InvalidToolError, SkipThisTool, by_type, load_tool
 from dialects.toolset.results import ToolError
 from dialects.toolset.stages import CallTask
 from dialects.toolset.tools import CallableTool
@@ -101,14 +101,15 @@ class Toolset:
     def load_tools(self, paths: Iterable[str], dependencies: Dependencies | None = None) -> None:
         """Add the tools at import paths, `package.module:Class`.
 
-        Constructors get their positional arguments from `dependencies`, objects by their types; a class that raises
-        `SkipThisTool` is left out. All paths are tried and all tools that can be loaded are added; then one
-        `InvalidToolError` names every path that failed, and why.
+        Constructors get their positional arguments from `dependencies`, objects by their types (or only objects); a
+        class that raises `SkipThisTool` is left out. All paths are tried and all tools that can be loaded are added;
+        then one `InvalidToolError` names every path that failed, and why.
         """
+        provided = by_type(dependencies or {})
         failures: dict[str, str] = {}
         for path in paths:
             try:
-                self.add(load_tool(path, dependencies or {}))
+                self.add(load_tool(path, provided))
             except SkipThisTool as wish:
                 _log.info("the tool %s is left out: %s", path, wish)
             except Exception as error:
@@ -129,10 +130,11 @@ class Toolset:
         """
         if name in self._tools and not isinstance(self._tools[name], ExternalTool):
             return False, f"the name {name!r} is that of a tool that is no external one"
-        tool = ExternalTool(name, description, parameters, self._requests)
+        schema = dict(parameters) if isinstance(parameters, Mapping) else parameters
+        tool = ExternalTool(name, description, schema, self._requests)
         try:
             definition = tool.definition
-        except (MessageError, TypeError, ValueError) as error:
+        except MessageError as error:
             return False, str(error)
         self._tools[name] = tool
         self._definitions[name] = definition
@@ -146,6 +148,7 @@ class Toolset:
     def resolve(self, request_id: str, result: object) -> bool:
         """Answer a request with anything that a tool may return. Call it in the event loop's thread.
 
+        The id is the request's, or that of its call, as long as no other request waits for a call of that id.
         False if no request waits under this id: it was answered before, timed out, was cancelled, or never existed.
         """
         return self._requests.resolve(request_id, result)

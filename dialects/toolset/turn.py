@@ -5,7 +5,7 @@ the dialect's own form. Its tools stand in the system message, with the dialect'
 where that template puts them, if it writes tools at all.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -20,8 +20,9 @@ from dialects.transcript import Neutralize, render_tool_prompt, render_transcrip
 
 __all__ = ["Complete", "StopReason", "Turn", "TurnItem", "TurnResult", "run_turn"]
 
-Complete: TypeAlias = Callable[[str], AsyncIterable[str]]
-"""A model: a prompt in, the text that follows it out, piece by piece. It may raise `Truncated` at its end."""
+Complete: TypeAlias = Callable[[str], AsyncIterable[str] | Awaitable[AsyncIterable[str]]]
+"""A model: a prompt in, the text that follows it out, piece by piece, or an awaitable that gives the pieces. They may
+raise `Truncated` at their end."""
 
 StopReason: TypeAlias = Literal[
     "unfinished",  # it is still going on, or was left
@@ -129,8 +130,9 @@ class Turn(Run[TurnItem, TurnResult]):
     async def _items(self) -> AsyncGenerator[TurnItem, None]:
         while self._reason == "unfinished":
             prompt, ending = self._prompt()
+            reply = self._complete(prompt)
             step = self._step = run_step(
-                self._complete(prompt),
+                await reply if isinstance(reply, Awaitable) else reply,
                 self._toolset,
                 dialect=self._dialect,
                 repetition=self._repetition,
