@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dialects import (
     Message,
     MessageError,
+    NoScannerError,
     Text,
     ThinkingDelta,
     ToolCall,
@@ -848,6 +849,8 @@ class TestTurns:
             run_turn(script, [{"content": "x"}], toolset, dialect="kimi")
         with pytest.raises(UnknownDialectError):
             run_turn(script, QUESTION, toolset, dialect="kimmy")
+        with pytest.raises(NoScannerError, match="'mistral' can be rendered"):
+            run_turn(script, QUESTION, toolset, dialect="mistral")
         with pytest.raises(TemplateError):
             run_turn(script, QUESTION, toolset, dialect="kimi", template="no such template")
         with pytest.raises(ValueError, match="neutralize"):

@@ -370,6 +370,15 @@ class TestTypedTools:
         assert Cached().params is Place
         assert answer(Cached(), {"city": "Bern"})[0] is None
 
+    def test_without_a_model_it_is_refused(self) -> None:
+        class Bare(TypedTool):  # type: ignore[type-arg]
+            name = "bare"
+
+            async def __call__(self, params: Place) -> None: ...
+
+        with pytest.raises(ToolDefinitionError, match=r"which parameters Bare takes is not said: TypedTool\[…\]"):
+            Toolset([Bare()])
+
     def test_a_validators_own_exception_does_not_get_out(self) -> None:
         class Bad(BaseModel):
             @classmethod

@@ -108,6 +108,12 @@ class TypedTool(CallableTool, Generic[Params]):
     async def __call__(self, params: Params, /) -> object:
         """Do what the tool is for."""
 
+    @property
+    def definition(self) -> Tool:
+        if not hasattr(self, "params"):
+            raise ToolDefinitionError(f"which parameters {type(self).__name__} takes is not said: TypedTool[…]")
+        return super().definition
+
     def bind(self, arguments: dict[str, Any]) -> BoundCall:
         try:
             params = self.params.model_validate_json(_json(arguments))

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from dialects.factory import get_dialect
+from dialects.factory import create_inband_scanner, get_dialect
 from dialects.messages import Message, MessageLike, Tool, read_messages
 from dialects.toolset.repetition import DEFAULT_LIMIT, Repetition
 from dialects.toolset.run import Run
@@ -83,7 +83,8 @@ def run_turn(
     neutralize: what becomes of control tokens in the texts of system, user and tool messages, as for
         `render_transcript`. A file that a tool reads may hold some, and could pass for a turn: so they are escaped.
 
-    Raises, at once, what `render_transcript` raises for messages, dialects and templates.
+    Raises, at once, what `render_transcript` raises for messages, dialects and templates, and `NoScannerError` for a
+    dialect that can only be written.
     """
     if max_steps < 1:
         raise ValueError(f"max_steps is at least 1, not {max_steps!r}")
@@ -118,7 +119,8 @@ class Turn(Run[TurnItem, TurnResult]):
         self._steps: list[StepResult] = []
         self._step: Step | None = None
         self._reason: StopReason = "unfinished"
-        self._prompt()  # wrong use shows here, not in the middle of a turn
+        create_inband_scanner(dialect)  # wrong use shows here, not in the middle of a turn
+        self._prompt()
         super().__init__()
 
     @property
