@@ -182,6 +182,30 @@ class TestEveryDialect:
         assert all(later.startswith(earlier) for earlier, later in pairwise(prompts))
 
     @every_dialect
+    def test_a_made_up_result_is_cut_and_the_real_one_goes_back(self, dialect: str) -> None:
+        toolset = Toolset(TOOLS)
+        call = ToolCall("call_1", "tide", {"port": "Husum"})
+        question = Message("user", "x")
+        made_up = [
+            Message("assistant", "I look.", tool_calls=(call,)),
+            Message("tool", "nine metres", tool_call_id="call_1", name="tide"),
+            Message("assistant", "It is nine metres high."),
+        ]
+        text = render_transcript([question, *made_up], dialect, tools=toolset.known)
+        text = text.removeprefix(render_transcript([question], dialect))
+        script = Script(text.removeprefix(get_dialect(dialect).generation_prompt), reply(dialect, text="3.2 m."))
+
+        async def main() -> TurnResult:
+            return await run_turn(script, QUESTION, toolset, dialect=dialect)
+
+        result = run(main)
+        assert (result.reason, result.text, script.closed) == ("answered", "3.2 m.", 2)
+        assert result.steps[0].stopped is not None
+        assert [end.arguments for end in result.steps[0].calls] == [{"port": "Husum"}]
+        assert "nine metres" not in script.prompts[1]
+        assert "3.2}" in script.prompts[1]
+
+    @every_dialect
     def test_a_call_starts_before_the_stream_ends(self, dialect: str) -> None:
         sent = 0
         begun_at: list[int] = []

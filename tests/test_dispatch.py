@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import logging
+import math
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -779,6 +780,17 @@ class TestExternalTools:
             task.cancel()
             assert (await task).kind == "cancelled"
             assert ask.toolset.resolve(ask.requests[0].id, "too late") is False
+
+        run(main)
+
+    def test_may_be_waited_for_longer_than_others(self) -> None:
+        async def main() -> None:
+            ask = Ask(seconds=0.01)
+            assert ask.toolset.register_external_tool("ask", "Ask.", {}, timeout=math.inf) == (True, None)
+            task = await ask.begun()
+            await asyncio.sleep(0.05)
+            assert ask.toolset.resolve(ask.requests[0].id, "at last")
+            assert (await task).content == "at last"
 
         run(main)
 

@@ -81,10 +81,11 @@ class ExternalTool(CallableTool):
 
     runs_here: ClassVar[bool] = False
 
-    def __init__(self, name: str, description: str, parameters: dict[str, Any], requests: Requests) -> None:
-        self.name = name
-        self.description = description
-        self.parameters = parameters
+    def __init__(
+        self, name: str, description: str, parameters: dict[str, Any], requests: Requests, timeout: float | None
+    ) -> None:
+        super().__init__(name=name, description=description, parameters=parameters)
+        self.timeout = timeout
         self._requests = requests
 
     async def __call__(self, /, **arguments: Any) -> object:

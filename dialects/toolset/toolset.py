@@ -121,9 +121,11 @@ class Toolset:
     # External tools
 
     def register_external_tool(
-        self, name: str, description: str, parameters: Mapping[str, Any]
+        self, name: str, description: str, parameters: Mapping[str, Any], *, timeout: float | None = None
     ) -> tuple[bool, str | None]:
         """Add a tool that the host answers for: each call of it becomes a `ToolRequest`, which `resolve` answers.
+
+        timeout: how many seconds to wait for an answer; None: what the toolset's `Limits` say; `math.inf`: for ever.
 
         The same name registered again replaces the tool. (False, reason) if the name is that of another tool, or the
         description or the JSON Schema is none.
@@ -131,7 +133,7 @@ class Toolset:
         if name in self._tools and not isinstance(self._tools[name], ExternalTool):
             return False, f"the name {name!r} is that of a tool that is no external one"
         schema = dict(parameters) if isinstance(parameters, Mapping) else parameters
-        tool = ExternalTool(name, description, schema, self._requests)
+        tool = ExternalTool(name, description, schema, self._requests, timeout)
         try:
             definition = tool.definition
         except MessageError as error:

@@ -134,7 +134,7 @@ class Turn(Run[TurnItem, TurnResult]):
             prompt, ending = self._prompt()
             reply = self._complete(prompt)
             step = self._step = run_step(
-                await reply if isinstance(reply, Awaitable) else reply,
+                reply if isinstance(reply, AsyncIterable) else await reply,
                 self._toolset,
                 dialect=self._dialect,
                 repetition=self._repetition,
