@@ -472,6 +472,39 @@ class TestSteps:
             assert len(step.calls) == len(step.results) == number
             assert [dropped.reason for dropped in step.dropped] == ["unfinished"] * (2 - number)
 
+    def test_a_step_may_be_a_task_of_its_own(self) -> None:
+        begun, released = asyncio.Event(), asyncio.Event()
+
+        @tool
+        async def start() -> str:
+            begun.set()
+            return "done"
+
+        async def stream() -> AsyncIterator[str]:
+            yield kimi(named("start"))
+            await released.wait()
+
+        async def main() -> None:
+            toolset = Toolset([start])
+            task = asyncio.create_task(run_step(stream(), toolset, dialect="kimi"))
+            await begun.wait()
+            assert not task.done()
+            released.set()
+            assert [result.content for result in (await task).results] == ["done"]
+            released.clear()
+            task = asyncio.create_task(run_step(stream(), toolset, dialect="kimi"))
+            await ticks(9)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert others() == set()
+
+        run(main)
+
+    def test_a_turn_is_all_that_a_program_may_do(self) -> None:
+        turn = run_turn(Script("3.2 m."), QUESTION, Toolset(TOOLS), dialect="kimi")
+        assert asyncio.run(turn).text == "3.2 m."
+
     def test_pieces_that_are_there_already(self) -> None:
         text = kimi(named("tide", port="Husum"), text="I look.")
 
