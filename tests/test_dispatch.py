@@ -739,6 +739,18 @@ class TestExternalTools:
 
         run(main)
 
+    def test_are_answered_from_another_thread(self) -> None:
+        async def main() -> None:
+            ask = Ask(seconds=30)
+            task = await ask.begun()
+            (request,) = ask.requests
+            answering = threading.Timer(0.02, ask.toolset.resolve, (request.id, "from afar"))
+            answering.start()  # while the event loop has nothing to do
+            assert (await task).content == "from afar"
+            answering.join()
+
+        run(main)
+
     def test_are_answered_twice(self) -> None:
         async def main() -> None:
             ask = Ask()

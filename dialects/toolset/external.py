@@ -54,7 +54,10 @@ class Requests:
         if future is None or future.done():
             _log.info("no request waits under the id %.100r", request_id)
             return False
-        future.set_result(result)
+        try:  # whichever thread this is
+            future.get_loop().call_soon_threadsafe(_answer, future, result)
+        except RuntimeError:
+            return False  # the event loop is closed
         return True
 
     def _by_call(self, call_id: str) -> str | None:
@@ -74,6 +77,11 @@ class Requests:
             return await answer
         finally:
             self._waiting.pop(request.id, None)
+
+
+def _answer(future: "asyncio.Future[object]", result: object) -> None:
+    if not future.done():  # it may have been cancelled on the way here
+        future.set_result(result)
 
 
 class ExternalTool(CallableTool):

@@ -148,7 +148,7 @@ class Toolset:
         return self._requests.waiting
 
     def resolve(self, request_id: str, result: object) -> bool:
-        """Answer a request with anything that a tool may return. Call it in the event loop's thread.
+        """Answer a request with anything that a tool may return. Any thread may call it.
 
         The id is the request's, or that of its call, as long as no other request waits for a call of that id.
         False if no request waits under this id: it was answered before, timed out, was cancelled, or never existed.
