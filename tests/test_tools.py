@@ -36,6 +36,11 @@ class Place(BaseModel):
     country: str = "CH"
 
 
+class Tree(BaseModel):
+    name: str
+    branches: "list[Tree]" = []
+
+
 @dataclass
 class Span:
     first: int
@@ -199,6 +204,10 @@ class TestSchemas:
             tool(star)
         with pytest.raises(ToolDefinitionError, match="the parameter 'b' of the tool 'untyped' has no type"):
             tool(untyped)
+        with pytest.raises(
+            ToolDefinitionError, match="'self' of the tool 'look' has no type; make the tool of a bound"
+        ):
+            tool(Unbound.look)
         with pytest.raises(ToolDefinitionError, match="'lines' yields"):
             tool(lines)
         with pytest.raises(ToolDefinitionError, match="has no name to call it by"):
@@ -208,6 +217,11 @@ class TestSchemas:
 
 
 Node = TypeVar("Node", bound=BaseModel)
+
+
+class Unbound:
+    def look(self, at: int) -> int:
+        return at
 
 
 class Silent:
@@ -369,6 +383,20 @@ class TestTypedTools:
         assert answer(Weather(), {"city": "Bern"}) == (None, '{"city":"Bern","country":"CH"}')
         assert Cached().params is Place
         assert answer(Cached(), {"city": "Bern"})[0] is None
+
+    def test_the_parameters_of_a_model_that_holds_itself_are_at_the_top(self) -> None:
+        class Plant(TypedTool[Tree]):
+            name = "plant"
+
+            async def __call__(self, params: Tree) -> str:
+                return repr(params)
+
+        assert Plant.parameters["type"] == "object"
+        assert list(Plant.parameters["properties"]) == ["name", "branches"]
+        assert Plant.parameters["properties"]["branches"]["items"] == {"$ref": "#/$defs/Tree"}
+        assert "title" not in Plant.parameters["$defs"]["Tree"]
+        arguments = {"name": "a", "branches": [{"name": "b"}]}
+        assert answer(Plant(), arguments) == (None, "Tree(name='a', branches=[Tree(name='b', branches=[])])")
 
     def test_without_a_model_it_is_refused(self) -> None:
         class Bare(TypedTool):  # type: ignore[type-arg]
