@@ -89,6 +89,8 @@ class MiniMaxTemplate(Template):
     """The turns that both languages share."""
 
     takes_string_arguments: bool = False
+    control_tokens: tuple[str, ...] = ("]~!b", "[e~", "]<]minimax[>")
+    """What would be a token together with the bracket that the end of a turn, behind a text, begins with."""
 
     def pieces(self, chat: Chat) -> Iterator[str]:
         messages = chat.messages
