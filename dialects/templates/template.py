@@ -263,9 +263,8 @@ def required_of(schema: Fields) -> Sequence[str]:
 
 
 def with_defaults(tool: Fields, **defaults: Any) -> Fields:
-    """A tool with what its function does not say for itself; null says nothing."""
-    said = {key: value for key, value in function_of(tool).items() if value is not None or key not in defaults}
-    return {**tool, "function": {**defaults, **said}}
+    """A tool with what its function does not say for itself."""
+    return {**tool, "function": {**defaults, **function_of(tool)}}
 
 
 def arguments_of(call: Fields) -> Any:
