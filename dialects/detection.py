@@ -22,8 +22,8 @@ _NOT_READ_YET = {
 distilled model) is not answered with the other's dialect, unless that one goes first."""
 
 _POINT = re.compile(r"(?<=\d)[p_-](?=\d(?![\d.b]))", re.IGNORECASE)
-"""How hosts that allow no point in an id write that of a version: `kimi-k2p5`, `minimax-m2-5`. What has more digits or a
-`b` behind it is a date or a size: `Kimi-K2-0905`, `Qwen3-8B`."""
+"""How hosts that allow no point in an id write that of a version: `kimi-k2p5`, `minimax-m2-5`. With more digits behind
+it, or a `b`, it is no point but stands before a date or a size: `Kimi-K2-0905`, `Qwen3-8B`."""
 
 
 def dialect_for_model(model_id: str) -> Match:

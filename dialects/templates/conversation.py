@@ -186,7 +186,7 @@ def _tool(tool: ToolLike, *, normalise: bool) -> Fields:
     fields: Fields = {"type": "function", "function": tool.definition} if isinstance(tool, Tool) else tool
     if not normalise:
         return dict(fields)
-    inner = fields if "function" not in fields else fields["function"]
+    inner: Fields = fields.get("function", fields)
     outer = {} if inner is fields else fields
     return {"type": "function", **outer, "function": _normalised_function(inner)}
 
