@@ -284,8 +284,8 @@ def settings(dialect: str, template: str) -> Iterator[dict[str, Any]]:
 
 @every_template_that_is_read
 def test_what_a_template_writes_behind_the_prompt_is_read_where_the_prompt_ended(dialect: str, template: str) -> None:
-    """Where the turn goes on from the prompt: one with thinking does not where the prompt says that thinking is off, one
-    without may not where the prompt opens it."""
+    """Where the turn goes on from the prompt: one with thinking does not where the prompt says that it is off, and
+    one without may not where the prompt opens it."""
     fit, read_turns = FITS[template], 0
     for options, before, turn in itertools.product(
         settings(dialect, template), (CONVERSATION[1:2], UNFINISHED), NEXT_TURNS
