@@ -195,6 +195,15 @@ class TestMiniMax:
 class TestGemma:
     NEW, EARLIER = "gemma-4-31B-it-2026-07-09", "gemma-4-31B-it-earlier"
 
+    @pytest.mark.parametrize("template", [NEW, EARLIER])
+    def test_a_schema_without_a_type_still_closes_its_brace(self, template: str) -> None:
+        properties = {"a": {"type": "string"}}
+        bare = [{"name": "f", "parameters": {"properties": properties}}]
+        typed = [{"name": "f", "parameters": {"properties": properties, "type": "object"}}]
+        assert rendered(template, ASKED, tools=bare) == rendered(template, ASKED, tools=typed)
+        function = {"type": "function", "function": bare[0]}
+        assert '<|"|>STRING<|"|>}},}<tool|>' in rendered(template, ASKED, tools=[function], normalise=False)
+
     def test_a_turn_is_closed_by_who_speaks_next(self) -> None:
         calls = said("", call("a", {}))
         called = "<|turn>model\n<|tool_call>call:f{}<tool_call|><|tool_response>"

@@ -95,6 +95,10 @@ class GemmaTemplate(Template):
             position += 1
         return messages
 
+    def normalised_tools(self, tools: list[Fields]) -> list[Fields]:
+        """Every schema has a type: the template closes the parameters' brace behind it alone."""
+        return [_with_type(tool) for tool in tools]
+
     def _system_turn(self, chat: Chat, messages: Sequence[Fields]) -> str:
         is_thinking = chat.options["enable_thinking"]
         if not (is_thinking or chat.tools or messages):
@@ -220,6 +224,13 @@ class GemmaTemplate(Template):
         if key == "type":
             return self._value(list(map(_upper, value)) if isinstance(value, list | tuple) else _upper(value))
         return self._value(value, QUOTE)
+
+
+def _with_type(tool: Fields) -> Fields:
+    parameters = tool["function"].get("parameters")
+    if not parameters or parameters.get("type"):
+        return tool
+    return {**tool, "function": {**tool["function"], "parameters": {**parameters, "type": "object"}}}
 
 
 def _sorted(value: Mapping[str, Any]) -> list[tuple[str, Any]]:
