@@ -26,6 +26,7 @@ from dialects.templates.template import (
     function_of,
     joined_parts,
     needs_text,
+    object_arguments,
     printed,
     properties_of,
     required_of,
@@ -133,14 +134,12 @@ class GemmaTemplate(Template):
         return f"{TURN_BEGIN}model\n{'' if is_thinking else THOUGHT_BEGIN + THOUGHT_END}"
 
     def _call(self, call: Fields, path: str) -> str:
-        arguments, name = arguments_of(call), function_of(call)["name"]
-        if isinstance(arguments, Mapping):
-            return f"{CALL_BEGIN}call:{name}{{{self._members(arguments)}}}{CALL_END}"
-        if self.is_earlier:
-            return f"{CALL_BEGIN}call:{name}{{{arguments if isinstance(arguments, str) else ''}}}{CALL_END}"
-        raise TemplateError(
-            f"the template needs an object, found {type(arguments).__name__}", f"{path}.function.arguments"
-        )
+        arguments = arguments_of(call)
+        if isinstance(arguments, Mapping) or not self.is_earlier:
+            members = self._members(object_arguments(call, path))
+        else:
+            members = arguments if isinstance(arguments, str) else ""
+        return f"{CALL_BEGIN}call:{function_of(call)['name']}{{{members}}}{CALL_END}"
 
     def _results(self, messages: Sequence[Fields], at: int, calls: Sequence[Fields]) -> str:
         """The results behind the message at that place."""
