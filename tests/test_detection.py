@@ -82,6 +82,11 @@ def test_wrong_types_raise() -> None:
         ("glm-5.3", "glm"),
         ("openai/gpt-oss-120b", "harmony"),
         ("some-model", None),
+        ("qwen3p5-27b", "qwen3-coder"),
+        ("qwen3_5-27b", "qwen3-coder"),
+        ("glm-4p6", "glm"),
+        ("Qwen3-4B", "qwen3"),
+        ("glm-4-9b-chat", None),
     ],
 )
 def test_an_id_tells_the_dialect(model: str, name: str | None) -> None:
