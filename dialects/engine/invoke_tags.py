@@ -400,9 +400,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         self._in_section = True
         return self.section
 
-    def say_call(self, raw: str) -> None:
-        """A call of a tool that there is not is text, and so are the tags of its section."""
-        self.say(self._skipped + raw)
+    def say_call(self, name: str, raw: str) -> None:
+        """A call of a tool that is not there is text, and so are the tags of its section."""
+        super().say_call(name, self._skipped + raw)
         self._skipped = ""
         self._is_text = True
 
@@ -419,6 +419,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         kind = self.tags.kind(marker)
         if not kind:
             tape.i = at
+            self._is_text, self._skipped = False, ""
             return self.home()
         if kind.startswith("/"):
             closer = self.tags.closer.match(text, at, partial=not self.final)
@@ -489,8 +490,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         return super()._turn_header(marker)
 
     def invoke(self) -> State | None:
-        """The opening tag of a call. In the middle of a line, one without arguments of a tool that is none is prose."""
-        if self._may_be_prose and self.tools is not None:
+        """The opening tag of a call. In the middle of a line, one without arguments of a tool that is none is prose,
+        but not behind another call."""
+        if self._may_be_prose and not self._is_text and self.tools is not None:
             text = self.tape.text
             tag = self.tags.opening_tag(text, self.tape.i, final=True)
             if tag and tag.name not in self.tools and (tag.is_empty or self.tags.ends_at(text, tag.end)):
