@@ -130,9 +130,10 @@ class Decider(ThinkingScanner):
         return events
 
     def _read_generation_prompt(self) -> None:
+        decided = self.handover  # at the end of the stream, before everything was made as new
         super()._read_generation_prompt()
         self._is_first = True
-        self.handover = None
+        self.handover = decided
 
     # States.
 

@@ -272,8 +272,8 @@ class DeepSeek(Dialect):
 
     name = "deepseek"
     title = "DeepSeek V3, R1 and V3.1 to V4.1"
-    models = r"deepseek(?:.*[^a-z0-9])?(?:v[34]|r1)(?!\d)"
-    rank = -1
+    models = r"deepseek(?:.*[^a-z0-9])?(?:v3[._-]?[12]|v4[._-]?1|v[34]|r1)(?!\d)"
+    rank = -2
     control_tokens = CONTROL_TOKENS
     scanner = DeepSeekScanner
     generation_prompt = ASSISTANT

@@ -81,11 +81,53 @@ def test_wrong_types_raise() -> None:
         ("zai-org/GLM-4.5-Air", "glm"),
         ("glm-5.3", "glm"),
         ("openai/gpt-oss-120b", "harmony"),
+        ("deepseek-v31", "deepseek"),
+        ("DeepSeek-V32", "deepseek"),
+        ("Qwen3-0.6B", "qwen3"),
+        ("Qwen3-Next-80B-A3B-Instruct", "qwen3"),
+        ("qwen-3-coder:30b", "qwen3-coder"),
+        ("Qwen3.5-397B", "qwen3-coder"),
+        ("MiniMaxAI/MiniMax-M3", "minimax"),
+        ("minimax_m2.7", "minimax"),
+        ("google/gemma-4-E2B-it", "gemma"),
+        ("us.anthropic.claude-sonnet-4-20250514-v1:0", "anthropic"),
+        ("models/gemini-3-pro-preview", "gemini"),
+        ("open-mixtral-8x22b", "mistral"),
+        ("Meta-Llama-3-8B-Instruct", "llama"),
+        ("moonshotai/Kimi-K3", "kimi-k3"),
         ("some-model", None),
+        ("deepseek-chat", None),
+        ("Qwen2-7B-Instruct", None),
+        ("glm-4-9b-chat", None),
+        ("google/gemma-3-27b-it", None),
+        ("functiongemma-270m-it", None),
+        ("MiniMax-M1-80k", None),
+        ("my-model-v3.2", None),
     ],
 )
 def test_an_id_tells_the_dialect(model: str, name: str | None) -> None:
     assert dialect_for_model(model).name == name
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("NousResearch/Hermes-4-Qwen3-14B", "hermes"),
+        ("adrienbrault/DeepHermes-3-Mistral-24B", "hermes"),
+        ("DeepSeek-R1-0528-Qwen3-8B", "deepseek"),
+        ("DeepSeek-R1-Distill-Llama-3-8B", "deepseek"),
+        ("Qwen3-14B-Claude-4.5-Opus-Distill", "qwen3"),
+        ("Qwen3-Coder-30B-Kimi-K2-Distill", "qwen3-coder"),
+        ("Qwen2.5-7B-Gemma-3-Merge", "qwen3"),
+    ],
+)
+def test_of_two_families_in_an_id_the_first_in_order_answers(model: str, name: str) -> None:
+    assert dialect_for_model(model).name == name
+
+
+def test_two_families_of_which_none_goes_first_are_both_named() -> None:
+    match = dialect_for_model("Llama-3-Mistral-Merge")
+    assert (match.name, {*match.candidates}) == (None, {"llama", "mistral"})
 
 
 # The command.
