@@ -277,6 +277,7 @@ class DeepSeek(Dialect):
     control_tokens = CONTROL_TOKENS
     scanner = DeepSeekScanner
     generation_prompt = ASSISTANT
+    template_marks = ((DSML,),)
     turns = Turns(
         headers={
             "tool": rf"(?={RESULTS_BEGIN}|{RESULT_BEGIN})",
