@@ -107,7 +107,8 @@ TEMPLATES = {
         ),
         "M3": (
             "{% set mark = ']<]minimax[>[' %}{% set begin = mark ~ '<tool_call>' %}"
-            "{% set end = mark ~ '</tool_call>' %}{{ ']~b]ai\\n' ~ begin }}{{ mark ~ '<invoke name=' ~ call.name }}{{ mark ~ '</invoke>' ~ end }}"
+            "{% set end = mark ~ '</tool_call>' %}{{ ']~b]ai\\n' ~ begin }}"
+            "{{ mark ~ '<invoke name=' ~ call.name }}{{ mark ~ '</invoke>' ~ end }}"
         ),
     },
     "gemma": {
