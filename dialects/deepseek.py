@@ -280,13 +280,16 @@ class DeepSeek(Dialect):
     template_marks = ((DSML,),)
     turns = Turns(
         headers={
-            "tool": rf"(?={RESULTS_BEGIN}|{RESULT_BEGIN})",
+            "tool": rf"(?={RESULTS_BEGIN}|{RESULT_BEGIN})|{USER}(?=<tool_result>)"
+            rf"|(?<={TEXT_END})(?=\n\n<function_results>)",
             "user": USER,
             "assistant": ASSISTANT,
             "system": SYSTEM,
         },
         end=TEXT_END,
-        result=rf"{RESULT_BEGIN}(?P<text>.*?){RESULT_END}",
+        result=rf"(?:{RESULTS_BEGIN})?{RESULT_BEGIN}(?P<text>.*?){RESULT_END}(?:\s*{RESULTS_END})?"
+        r"|(?:<function_results>\n)?<result>(?P<text>.*?)</result>(?:\n</function_results>\s*|(?=\n<result>))"
+        r"|<tool_result>(?P<text>.*?)</tool_result>(?=\n\n|\Z)",
         start=TEXT_BEGIN,
         begins_with_text=True,
     )
