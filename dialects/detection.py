@@ -6,10 +6,10 @@ Ambiguity and ignorance are answers too. (What a stream says of its dialect, the
 import re
 from functools import cache
 
-from dialects.auto import Match
+from dialects.auto import Match, has_plain_tags
 from dialects.engine.dialect import Dialect
 from dialects.factory import all_dialects
-from dialects.messages import ToolCall, ToolResult
+from dialects.messages import Message, ToolCall, ToolResult
 from dialects.templates import FAMILIES
 
 __all__ = ["Match", "dialect_for_model", "dialect_for_template", "template_for_model"]
@@ -51,7 +51,7 @@ def dialect_for_model(model_id: str) -> Match:
 
 # Chat templates.
 
-_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\([\"'])")
 _SAMPLE_CALL = ToolCall("call_1", "f", {"key": "text"})
 _SAMPLE_RESULT = ToolResult("call_1", "f", "text")
 
@@ -59,14 +59,15 @@ _SAMPLE_RESULT = ToolResult("call_1", "f", "text")
 def dialect_for_template(text: str) -> Match:
     """The dialect whose calls a chat template writes; `text` is the template's source (Jinja, as a rule).
 
-    It is the dialect all of whose call markers the text holds; of several, the one with the most of them. Where two
-    dialects write calls alike, the place of the results decides, if the text names it. A template that writes the
-    turns of a family but none of its calls is not answered with that family. Raises TypeError if the text is no str.
+    It is the dialect whose call markers, in one of its forms, the text holds; of several, the one with the most of
+    them. Where two dialects write calls alike, the place of the results decides, if the text names it. A template that
+    writes the turns of a family but none of its calls is not answered with that family. Raises TypeError if the text is
+    no str.
     """
     if not isinstance(text, str):
         raise TypeError(f"a chat template is a str, not {type(text).__name__}")
-    text = _ESCAPED.sub(lambda escape: chr(int(escape[1], 16)), text)
-    fitting = {it: marks for it in all_dialects() if (marks := _call_marks(it)) and all(map(text.__contains__, marks))}
+    text = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else escape[2], text)
+    fitting = {dialect: marks for dialect in all_dialects() if (marks := _marks_in(text, dialect))}
     most = max(map(len, fitting.values()), default=0)
     alike = [dialect for dialect, marks in fitting.items() if len(marks) == most]
     if not alike:
@@ -81,11 +82,22 @@ def dialect_for_template(text: str) -> Match:
     return Match(names[0], names, f"{written}, and results behind {_results_header(placed[0])}")
 
 
+def _marks_in(text: str, dialect: Dialect) -> tuple[str, ...]:
+    """The marks of that form of a dialect's calls which the text holds, and of which it holds the most."""
+    held = (marks for marks in _forms(dialect) if all(mark in text for mark in marks))
+    return max(held, key=len, default=())
+
+
 @cache
-def _call_marks(dialect: Dialect) -> tuple[str, ...]:
-    """The control tokens that a call is written with, in their order."""
+def _forms(dialect: Dialect) -> tuple[tuple[str, ...], ...]:
+    """What a template holds that writes the dialect's calls: for each form all control tokens of a call, in their
+    order, and where nobody writes such a token by chance, any that a turn without calls does not have."""
     call = dialect.render_assistant_tool_calls([_SAMPLE_CALL])
-    return tuple(sorted({token for token in dialect.control_tokens if token in call}, key=call.index))
+    written = tuple(sorted({token for token in dialect.control_tokens if token in call}, key=call.index))
+    if has_plain_tags(dialect):
+        return (written, *dialect.template_marks)
+    turn = dialect.transcript_text([Message("assistant", "text", reasoning="text")], None)
+    return (written, *dialect.template_marks, *((token,) for token in written if token not in turn))
 
 
 @cache
