@@ -93,7 +93,7 @@ class TagSet(MarkerSet):
     ones, `mark` one of what stands before the name. They must not match a `<`, and at most `_LONGEST_TAG` characters.
     """
 
-    __slots__ = ("_arguments", "_at_end", "_begins", "_tag")
+    __slots__ = ("_arguments", "_at_end", "_may_be_cut", "_next", "_tag")
 
     def __init__(
         self,
@@ -115,17 +115,21 @@ class TagSet(MarkerSet):
         kinds = [("", openers), ("/", closers + [closing_too] * bool(closing_too))]
         tag = "<(?:" + "|".join(f"{slash}{mark}(?:{'|'.join(names)})" for slash, names in kinds if names) + ")"
         literal = "".join(f"|{re.escape(one)}" for one in sorted(self.literals, key=len, reverse=True))
-        self._complete = re.compile(rf"{tag}(?=[\s=/>]){literal}")
+        cut_tag = r"<[^<>=]*+\Z" if " " in mark else r"<[^<>=\s]*+\Z"
+        cut = f"{cut_tag}|{self._begun.pattern}" if self.literals else cut_tag
+        self._next = re.compile(rf"{tag}(?=[\s=/>]){literal}|(?P<cut>{cut})")
         self._at_end = re.compile(rf"{tag}(?=[\s=/>]|\Z){literal}")
-        self._begins = re.compile(rf"<[^<>={'' if ' ' in mark else ' '}]*+\Z").match
+        self._may_be_cut = re.compile(cut_tag).match
         """Rules out most of what is no tag, at a fraction of the cost of a partial match."""
         self._tag = regex.compile(rf"{tag}(?=[\s=/>])")
 
     def find(self, text: str, start: int, *, final: bool = False) -> tuple[int, str | None]:
         """As `MarkerSet.find`."""
-        found = (self._at_end if final else self._complete).search(text, start)
+        found = (self._at_end if final else self._next).search(text, start)
         if found is None:
-            return (len(text) if final else self.held_suffix(text, start)), None
+            return len(text), None
+        if found.lastgroup:
+            return self.held_suffix(text, found.start()), None
         marker = found.group()
         if not final and found.end() == len(text) and marker in self._longer:
             return found.start(), None
@@ -135,7 +139,7 @@ class TagSet(MarkerSet):
         """As `MarkerSet.held_suffix`. Only the last `<` of a text can begin a tag that is not complete."""
         held = super().held_suffix(text, start) if self.literals else len(text)
         lead = text.rfind("<", max(start, len(text) - _LONGEST_TAG), held)
-        if lead >= 0 and self._begins(text, lead):
+        if lead >= 0 and self._may_be_cut(text, lead):
             tag = self._tag.match(text, lead, partial=True)
             if tag is not None and tag.partial:
                 return lead
