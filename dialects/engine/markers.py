@@ -60,7 +60,7 @@ class Mark(NamedTuple):
 
 
 NO_MARK = Mark(())
-NAMESPACE = Mark(("[A-Za-z]", r"[\w.-]{0,31}", ":"), is_optional=True)
+NAMESPACE = Mark(("[A-Za-z]", r"[\w.-]{0,31}+", ":"), is_optional=True)
 
 
 class MarkerSet:
@@ -134,10 +134,10 @@ class TagSet(MarkerSet):
         tags = "|".join(_tag(mark, *kind) for kind in kinds if kind[1])
         cut_tags = "|".join(_cut_tag(mark, *kind) for kind in kinds if kind[1])
         literal = "".join(f"|{re.escape(one)}" for one in sorted(self.literals, key=len, reverse=True))
-        cut = rf"<(?:{cut_tags}|)\Z" + (f"|{self._begun.pattern}" if self.literals else "")
+        begun_literal = f"|{self._begun.pattern}" if self.literals else ""
         self._at_end = re.compile(rf"<(?:{tags})(?=[\s=/>]|\Z){literal}")
-        self._next = re.compile(rf"<(?:{tags})(?=[\s=/>]){literal}|(?P<cut>{cut})")
-        self._begun = re.compile(cut)
+        self._next = re.compile(rf"<(?:(?P<tag>(?:{tags})(?=[\s=/>]))|(?:{cut_tags}|)\Z){begun_literal}")
+        self._begun = re.compile(rf"<(?:{cut_tags}|)\Z{begun_literal}")
         self._longest = max(_LONGEST_TAG, *map(len, self.literals), 0)
         if not self.literals:
             self._longer = set()
@@ -148,7 +148,10 @@ class TagSet(MarkerSet):
         if found is None:
             return len(text), None
         marker = found.group()
-        if found.lastgroup or (not final and found.end() == len(text) and marker in self._longer):
+        is_tag = found.lastgroup is not None
+        if not (final or is_tag) and (
+            marker not in self.literals or (found.end() == len(text) and marker in self._longer)
+        ):
             return found.start(), None
         return found.start(), marker
 
