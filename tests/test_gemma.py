@@ -301,6 +301,7 @@ def test_a_block_that_is_no_call_is_dropped() -> None:
     assert said("«Sorry, no.»Hi") == ("Hi", "")
     assert dropped("«Sorry (no)«call:f{}»") == [(None, "malformed")]
     assert dropped('«{"a": 1}»') == [(None, "nameless")]
+    assert dropped("«call:{a:1}»") == [(None, "nameless")]
     assert dropped("«»") == [(None, "malformed")]
 
 

@@ -56,7 +56,7 @@ class LiteralCallScanner(Scanner):
         if marker is None:
             return self.cut_off() if self.final else None
         header = tape.slice(self.header_start, tape.pos)
-        if marker == "{" and not header.strip():
+        if marker == "{" and not header.replace(form.prefix, "").strip():
             return self.begin_arguments()
         named = form.header.fullmatch(header)
         name = "" if named is None else self.known_name(named["name"])

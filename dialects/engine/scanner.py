@@ -71,6 +71,8 @@ class Call:
         self.name: str | None = None
         self.shown = False
         """Whether its `ToolStart` is out, and its arguments may follow."""
+        self.raw: str | None = None
+        """Its text, once it was cut out."""
 
 
 class Scanner(ABC):
@@ -146,15 +148,11 @@ class Scanner(ABC):
 
     def feed(self, text: str) -> list[Event]:
         """The events that the next piece of the stream gives. Raises TypeError for anything but a str."""
-        if self._in_plain_text and text.__class__ is str:
+        if self._in_plain_text and text.__class__ is str and self._begins_nothing(text):
             tape = self.tape
-            for lead in self._leads:
-                if lead in text:
-                    break
-            else:
-                if text and not tape.text:
-                    tape.base += len(text)
-                    return [Text(text)]
+            if text and not tape.text:
+                tape.base += len(text)
+                return [Text(text)]
         if self._quick is not None and text.__class__ is str and (quick := self._quick(text)) is not None:
             return quick
         if not isinstance(text, str):
@@ -210,7 +208,7 @@ class Scanner(ABC):
         self._limit = _NO_LIMIT
         self._seen_ids: set[str] = set()
         self._minted_ids: set[str] = set()
-        self._leads = self.text_markers.leads
+        self._begins_nothing = frozenset(self.text_markers.leads).isdisjoint
         self._quick = None
         self._in_plain_text = False
         self.state = self.outside
@@ -448,9 +446,17 @@ class Scanner(ABC):
         self._seen_ids.add(call_id)
         self.events.append(ToolDropped(call_id, call.name, reason, self._close_call()))
 
+    def cut_out_call(self) -> None:
+        """The cursor stands behind the open call, whose arguments are about to be written out: of a large one, the tape
+        need not keep a copy beside theirs."""
+        call = self.open_call
+        call.raw = self.tape.slice(call.start, self.tape.pos)
+        self.tape.clear_mark()
+
     def _close_call(self) -> str:
         """Forget the open call; its text."""
-        raw = self.tape.slice(self.open_call.start, self.tape.pos)
+        call = self.open_call
+        raw = self.tape.slice(call.start, self.tape.pos) if call.raw is None else call.raw
         self._forget_call()
         self.touch_markup()
         return raw
