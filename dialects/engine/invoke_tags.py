@@ -429,8 +429,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
             if closer.partial:
                 return None
             if self._is_text and self._in_section:
-                start, tape.i = tape.i, closer.end()
-                self.say(text[start : tape.i])
+                said = text[tape.i : closer.end()]
+                tape.i = closer.end()
+                self.say(said)
             else:
                 tape.i = at
                 self.pass_markup(closer.group())
