@@ -297,7 +297,8 @@ def _special_tokens(dialect: Dialect) -> tuple[str, ...]:
     scanner = dialect.scanner
     if scanner is not None and issubclass(scanner, PlainTagScanner):
         return tuple(dict.fromkeys((*scanner.special_tokens, *scanner.turn_openers)))
-    return tuple(token for token in dialect.control_tokens if scanner is None or token not in scanner.thinking_tags)
+    shared = () if scanner is None else {*scanner.thinking_tags} & {*ThinkingScanner.text_markers.literals}
+    return tuple(token for token in dialect.control_tokens if token not in shared)
 
 
 def _only(dialects: list[Dialect]) -> str | None:

@@ -247,6 +247,12 @@ def test_calls_that_came_natively_too_are_left_out() -> None:
 # Patterns.
 
 
+def test_the_token_that_opens_thinking_in_one_family_alone_is_no_text() -> None:
+    for pattern in ("gemma", "auto"):
+        assert heal("Moin. <|channel>Now.", pattern) == ("Moin. ", "Now.")
+        assert heal("<|channel>thought\nHm.<channel|>Now.", pattern) == ("Now.", "Hm.")
+
+
 def test_a_pattern_that_is_none_is_told_with_those_that_are_no_dialects() -> None:
     with pytest.raises(UnknownDialectError, match=r"'Thinking'.*hermes.*'auto' or 'thinking'"):
         StreamHealer("Thinking")
