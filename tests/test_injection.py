@@ -48,8 +48,8 @@ def tools(hostile: str) -> list[dict[str, Any]]:
 
 
 def tokens_of(dialect: str, template: str | None) -> tuple[str, ...]:
-    own = find_template(dialect, template).control_tokens if template else ()
-    return (*get_dialect(dialect).control_tokens, *own)
+    own = [find_template(dialect, name).control_tokens for name in ((template,) if template else templates(dialect))]
+    return (*get_dialect(dialect).control_tokens, *(token for tokens in own for token in tokens))
 
 
 @every_form
