@@ -79,7 +79,7 @@ def render_transcript(
     if neutralize != "keep":
         ends = (template_options.get("bos_token"), template_options.get("eos_token"))
         given = (token for token in ends if isinstance(token, str))
-        tokens = (*spoken.control_tokens, *tokens_of(spoken.name, chosen), *given)
+        tokens = (*spoken.control_tokens, *tokens_of(spoken.name), *given)
         safe = Neutralizer(spoken.name, tokens, guide=_guide_of(spoken), escape=neutralize == "escape")
         messages, tools = safe.messages(messages), safe.tools(tools)
     if chosen is None:

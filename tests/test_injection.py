@@ -47,8 +47,8 @@ def tools(hostile: str) -> list[dict[str, Any]]:
     return [{"type": "function", "function": function}]
 
 
-def tokens_of(dialect: str, template: str | None) -> tuple[str, ...]:
-    own = [find_template(dialect, name).control_tokens for name in ((template,) if template else templates(dialect))]
+def tokens_of(dialect: str) -> tuple[str, ...]:
+    own = [find_template(dialect, name).control_tokens for name in templates(dialect)]
     return (*get_dialect(dialect).control_tokens, *(token for tokens in own for token in tokens))
 
 
@@ -62,7 +62,7 @@ def test_no_token_from_outside_is_written(dialect: str, template: str | None) ->
         )
 
     harmless = written("zz-z")  # no identifier, as no token is one: some dialects write such names otherwise
-    for token in tokens_of(dialect, template):
+    for token in tokens_of(dialect):
         text = written(token)
         unbroken = text.replace("\u200b", "")
         assert unbroken.count(token) > text.count(token) == harmless.count(token)

@@ -75,12 +75,10 @@ def templates_of(dialect: str) -> tuple[str, ...]:
     return tuple(template.name for template in family.templates) if family else ()
 
 
-def tokens_of(dialect: str, template: Template | None) -> tuple[str, ...]:
-    """The control tokens that a template adds to its dialect's; without one, those that any of the dialect's adds."""
-    if template is not None:
-        return template.control_tokens
+def tokens_of(dialect: str) -> tuple[str, ...]:
+    """The control tokens that the templates of a dialect add to its own."""
     family = _BY_DIALECT.get(dialect)
-    return tuple(token for it in family.templates for token in it.control_tokens) if family else ()
+    return tuple(token for template in family.templates for token in template.control_tokens) if family else ()
 
 
 def dialect_of_template(name: str) -> str:
