@@ -212,12 +212,15 @@ def test_without_tokens_nothing_is_searched_for() -> None:
 def test_own_types_are_searched_like_dicts() -> None:
     message = Message("assistant", tool_calls=(ToolCall(TOKEN, "f", {"a": TOKEN}),))
     [safe] = neutralizer().messages([message])
-    assert safe["tool_calls"] == [{"id": SAFE, "type": "function", "function": {"name": "f", "arguments": {"a": SAFE}}}]
+    assert safe["tool_calls"] == [ToolCall(SAFE, "f", {"a": SAFE})]
+    received = ToolCall("c", "f", {"a": TOKEN}, f'{{"a":  "{TOKEN}"}}')
+    [safe] = neutralizer().messages([{"role": "assistant", "tool_calls": [received]}])
+    assert safe["tool_calls"] == [ToolCall("c", "f", {"a": SAFE}, f'{{"a":  "{SAFE}"}}')]
     [tool] = neutralizer().tools([Tool("f", TOKEN)])
     assert tool["function"]["description"] == SAFE
     bare: dict[str, Any] = {"id": None, "name": TOKEN, "arguments": {}}
     [safe] = neutralizer().messages([{"role": "assistant", "tool_calls": [bare, ToolCall(None, TOKEN, {})]}])
-    assert [call.get("name") or call["function"]["name"] for call in safe["tool_calls"]] == [SAFE, SAFE]
+    assert safe["tool_calls"] == [{"id": None, "name": SAFE, "arguments": {}}, ToolCall(None, SAFE, {})]
 
 
 def test_the_guide_is_exempt_in_a_system_message_alone() -> None:
