@@ -151,3 +151,12 @@ def test_choices_and_channels_are_told_apart() -> None:
         (0, "reasoning", "b"),
         (0, "content", "c"),
     ]
+
+
+def test_the_tags_around_a_call_that_was_not_offered_are_told_as_text() -> None:
+    invoke = '<invoke name="get_tide"><parameter name="port">Oban</parameter></invoke>'
+    raw = f"See\n<function_calls>\n{invoke}\n</function_calls>\nHm."
+    lines, out = explain([*pieces_of(raw, 9), chunk({}, "stop")], "anthropic", tools=[])
+    assert of(lines, "text", "newlines") == raw
+    assert accumulate(out)[0].content == raw
+    assert {line.why for line in lines if "Oban" in line.text} == {"get_tide was not offered"}

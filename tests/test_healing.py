@@ -213,6 +213,18 @@ def test_the_tags_around_a_call_that_stays_text_are_text_where_the_next_call_has
     assert shown(events_of([text], "anthropic", tools=[]))[0] == text
 
 
+@pytest.mark.parametrize("name", ["anthropic", "minimax", "qwen3-coder"])
+def test_tags_around_calls_come_out_in_pairs_where_one_of_them_was_not_offered(name: str) -> None:
+    other = {"name": "rm", "arguments": {"path": "/x"}}
+    section = get_dialect(name).render_assistant_tool_calls([other])
+    for calls in ([CALL, other], [other, CALL], [other, CALL, other], [CALL, other, CALL]):
+        events = events_of([get_dialect(name).render_assistant_tool_calls(calls), "\nDone."], name, tools=TOOLS)
+        text = shown(events)[0]
+        assert [event.name for event in events if isinstance(event, ToolEnd)] == ["get_tide"] * calls.count(CALL)
+        assert sorted(re.findall(r"</([\w:]+)", text)) == sorted(re.findall(r"<([\w:]+)", text))
+        assert calls[0] == CALL or section.splitlines()[0] in text
+
+
 def test_thinking_tags_in_a_call_that_stays_text_are_text() -> None:
     value = "<parameter=text>\n<think>\nHm.\n</think>\n</parameter>"
     call = f"<tool_call>\n<function=note>\n{value}\n</function>\n</tool_call>"

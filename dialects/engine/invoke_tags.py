@@ -338,6 +338,8 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         self._in_section = False
         self._skipped = ""
         """The section's tag and the layout that were left out since the last call."""
+        self._said_tags = 0
+        """How many tags of sections came out as text and are open."""
         self._is_text = False
         """Whether the last call was text, because there is no such tool."""
         super()._reset()
@@ -404,6 +406,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
     def say_call(self, name: str, raw: str) -> None:
         """A call of a tool that is not there is text, and so are the tags of its section."""
         super().say_call(name, self._skipped + raw)
+        self._said_tags += self._skipped.count("<")
         self._skipped = ""
         self._is_text = True
 
@@ -420,7 +423,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         kind = self.tags.kind(marker)
         if not kind:
             tape.i = at
-            self._is_text, self._skipped = False, ""
+            self._is_text, self._skipped, self._said_tags = False, "", 0
             return self.home()
         if kind.startswith("/"):
             closer = self.tags.closer.match(text, at, partial=not self.final)
@@ -428,9 +431,11 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
                 return self._leave_section(at)
             if closer.partial:
                 return None
-            if self._is_text and self._in_section:
-                self.say(text[tape.i : closer.end()])
+            if self._said_tags and kind == "/section":
+                self._said_tags -= 1
+                said = text[tape.i : closer.end()]
                 tape.i = closer.end()
+                self.say(said)
             else:
                 tape.i = at
                 self.pass_markup(closer.group())
@@ -461,7 +466,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
     def _leave_section(self, at: int) -> State:
         """Text follows; or a tag that the end of the stream cut off, which is none."""
         self._in_section = self._is_text = False
-        self._skipped = ""
+        self._skipped, self._said_tags = "", 0
         text = self.tape.text
         if self.final and at < len(text) and self.section_markers.held_suffix(text, at) == at:
             self.tape.i = len(text)
