@@ -93,7 +93,7 @@ class TagSet(MarkerSet):
     ones, `mark` one of what stands before the name. They must not match a `<`, and at most `_LONGEST_TAG` characters.
     """
 
-    __slots__ = ("_arguments", "_at_end", "_begins", "_tag")
+    __slots__ = ("_arguments", "_at_end", "_begins", "_inner", "_tag")
 
     def __init__(
         self,
@@ -110,6 +110,8 @@ class TagSet(MarkerSet):
             super().__init__(self.literals)
         else:
             self._longer = set()
+        self._inner = {one for one in self.literals if any(one in literal[1:] for literal in self.literals)}
+        """Those that stand in the middle of others, which may have begun before them."""
         self.leads = tuple(dict.fromkeys(("<", *(literal[0] for literal in sorted(self.literals)))))
         openers, closers = (list(map(re.escape, names)) for names in self._arguments[:2])
         kinds = [("", openers), ("/", closers + [closing_too] * bool(closing_too))]
@@ -129,6 +131,8 @@ class TagSet(MarkerSet):
         marker = found.group()
         if not final and found.end() == len(text) and marker in self._longer:
             return found.start(), None
+        if not final and marker in self._inner and (held := self.held_suffix(text, start)) < found.start():
+            return held, None
         return found.start(), marker
 
     def held_suffix(self, text: str, start: int) -> int:
