@@ -17,7 +17,7 @@ import msgspec
 
 from dialects.engine.dialect import Dialect
 from dialects.engine.markdown import FenceClose, SpanClose
-from dialects.engine.markers import PREFIX, MarkerSet, TagSet
+from dialects.engine.markers import NAMESPACE, MarkerSet, TagSet
 from dialects.engine.plain_tags import THINK_BEGIN, PlainTagScanner
 from dialects.engine.scanner import Scanner, State
 from dialects.events import Event
@@ -271,7 +271,7 @@ def openers(dialects: tuple[Dialect, ...]) -> Openers:
     def with_calls(literals: Iterable[str]) -> TagSet:
         names = {opener[1:].rstrip(">") for opener in openers if opener.startswith("<")}
         others = {opener for opener in openers if not opener.startswith("<")}
-        return TagSet({*literals, *others}, opening=sorted(names), mark=PREFIX)
+        return TagSet({*literals, *others}, opening=sorted(names), mark=NAMESPACE)
 
     return Openers(
         tokens=tokens,

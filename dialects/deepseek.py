@@ -27,7 +27,7 @@ from dialects.engine.arguments import StringEnds
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.fenced_arguments import FENCE, FencedArguments
 from dialects.engine.invoke_tags import InvokeTags
-from dialects.engine.markers import MarkerSet
+from dialects.engine.markers import Mark, MarkerSet
 from dialects.engine.mixed_calls import MixedCallScanner
 from dialects.engine.rendering import compact_json
 from dialects.engine.scanner import State
@@ -63,11 +63,11 @@ SPACED_TAG_BEGINS = tuple(newlines + begin for newlines in ("\n", "\n\n") for be
 CONTROL_TOKENS = (*TURN_TOKENS, *spellings(SECTION_BEGIN, SECTION_END), CALL_BEGIN, CALL_END, SEPARATOR, *RESULT_TOKENS,
                   *OTHER_TOKENS, *TAG_BEGINS, DSML, THINK_BEGIN, THINK_END)  # fmt: skip
 
-MARK, SECTIONS = "[｜|]{1,2}DSML[｜|]{1,2} ?", ("function_calls", "tool_calls", "calls")
+MARK, SECTIONS = Mark(("[｜|]{1,2}", *"DSML", "[｜|]{1,2}", " ?")), ("function_calls", "tool_calls", "calls")
 TOKEN = regex.compile(
-    rf"(?P<invoke><{MARK}invoke(?=[\s=/>]))"
-    rf"|<(?:(?P<section>)|(?P<section_end>/)){MARK}(?:{'|'.join(SECTIONS)})\s{{0,16}}>"
-    rf"|</?{MARK}(?:parameter[^<>\n]{{0,512}}+|\w{{0,24}}+\s{{0,16}}/?)>"
+    rf"(?P<invoke><{MARK.pattern}invoke(?=[\s=/>]))"
+    rf"|<(?:(?P<section>)|(?P<section_end>/)){MARK.pattern}(?:{'|'.join(SECTIONS)})\s{{0,16}}>"
+    rf"|</?{MARK.pattern}(?:parameter[^<>\n]{{0,512}}+|\w{{0,24}}+\s{{0,16}}/?)>"
     r"|<｜[^<>｜\n]{1,64}+｜>"
 )
 BARE_HEADER = regex.compile(r"[^\s<>{}]{1,256}+\s{0,16}+<[｜|]tool[▁_]sep[｜|]>")

@@ -21,6 +21,10 @@ _NOT_READ_YET = {
 """Families whose dialect this package does not have. An id that names one of them beside a family that it has (a
 distilled model) is not answered with the other's dialect, unless that one goes first."""
 
+_POINT = re.compile(r"(?<=\d)[p_-](?=\d(?![\d.b]))", re.IGNORECASE)
+"""How hosts that allow no point in an id write that of a version: `kimi-k2p5`, `minimax-m2-5`. With more digits behind
+it, or a `b`, it is no point but stands before a date or a size: `Kimi-K2-0905`, `Qwen3-8B`."""
+
 
 def dialect_for_model(model_id: str) -> Match:
     """The dialect that the models with this id speak, by the patterns that each dialect has for them.
@@ -30,10 +34,11 @@ def dialect_for_model(model_id: str) -> Match:
     """
     if not isinstance(model_id, str):
         raise TypeError(f"a model id is a str, not {type(model_id).__name__}")
-    found = [dialect for dialect in all_dialects() if re.search(dialect.models, model_id, re.IGNORECASE)]
+    spelled = _POINT.sub(".", model_id)
+    found = [dialect for dialect in all_dialects() if re.search(dialect.models, spelled, re.IGNORECASE)]
     first = min((dialect.rank for dialect in found), default=0)
     best = [dialect for dialect in found if dialect.rank == first]
-    other = next((name for name, known in _NOT_READ_YET.items() if re.search(known, model_id, re.IGNORECASE)), None)
+    other = next((name for name, known in _NOT_READ_YET.items() if re.search(known, spelled, re.IGNORECASE)), None)
     if other is not None and first == 0:
         return Match(None, (), f"{model_id!r} names the family {other}, whose dialect this package does not read yet")
     names = tuple(dialect.name for dialect in best)
@@ -110,11 +115,12 @@ def template_for_model(model_id: str) -> Match:
     """
     if not isinstance(model_id, str):
         raise TypeError(f"a model id is a str, not {type(model_id).__name__}")
-    found = [family for family in FAMILIES if re.search(family.models, model_id, re.IGNORECASE)]
+    spelled = _POINT.sub(".", model_id)
+    found = [family for family in FAMILIES if re.search(family.models, spelled, re.IGNORECASE)]
     best = [family for family in found if family.rank == min(it.rank for it in found)]
     if not best:
         return Match(None, (), f"no family that has templates fits {model_id!r}")
-    fitting = [it for family in best for it in family.templates if re.search(it.models, model_id, re.IGNORECASE)]
+    fitting = [it for family in best for it in family.templates if re.search(it.models, spelled, re.IGNORECASE)]
     names = tuple(template.name for template in fitting)
     families = " and ".join(family.dialect for family in best)
     if not names:

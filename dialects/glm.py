@@ -96,8 +96,8 @@ class GlmScanner(TextValueScanner, PlainTagScanner):
     closers = (KEY_END, VALUE_END, CALL_END)
     special_tokens = SPECIAL_TOKENS
     turn_openers = TURN_OPENERS
-    turn_header_pattern = regex.compile(r"<\|(?P<role>system|user|assistant)\|>\s{0,16}(?=\S)")
-    cut_turn_header = re.compile(r"<\|(?:system|user|assistant)\|>\s*\Z")
+    turn_header_pattern = regex.compile(r"<\|(?P<role>assistant)\|>|<\|(?P<role>system|user)\|>\s{0,16}(?=\S)")
+    cut_turn_header = re.compile(r"<\|(?:system|user)\|>\s*\Z")
     roles: ClassVar[Mapping[str, str | None]] = {"assistant": None}
     value_ends = VALUE_ENDS
     block_ends = MarkerSet([CALL_END])

@@ -23,6 +23,7 @@ from dialects.engine.chatml import TEXT_END, TURN_BEGIN, TURN_END, ChatmlTurns, 
 from dialects.engine.coercion import coerce_python
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.invoke_tags import InvokeTags, PlainInvokeScanner
+from dialects.engine.markers import NO_MARK
 from dialects.engine.plain_tags import CALL_BEGIN, CALL_END, RESULT_BEGIN, RESULT_END, THINK_BEGIN, THINK_END
 from dialects.engine.rendering import compact_json
 from dialects.engine.schema import property_schema
@@ -51,7 +52,7 @@ CONTROL_TOKENS = (
 TAGS = InvokeTags(
     sections=("tool_call", "tool_calls"),
     invoke="function",
-    mark="",
+    mark=NO_MARK,
     turn_ends=(TURN_BEGIN, TURN_END, TEXT_END),
     has_layout=True,
 )

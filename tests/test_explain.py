@@ -9,20 +9,9 @@ from hypothesis import strategies as st
 
 from dialects.healing import ChatCompletionHealer
 from dialects.healing.explain import ExplainingHealer, Explanation
+from tests.leaks import CASES, Chunk, chunk, native, text
 from tests.test_healing import DRAFT
-from tests.test_healing_chat import (
-    HERMES,
-    KIMI,
-    RUNNABLE,
-    TIDE,
-    Chunk,
-    accumulate,
-    chunk,
-    native,
-    options_of,
-    patterns_of,
-    text,
-)
+from tests.test_healing_chat import HERMES, KIMI, TIDE, accumulate, options_of, patterns_of
 
 BROKEN = KIMI.replace('"Oban"}', '"Oban",}')
 
@@ -47,7 +36,7 @@ def pieces_of(raw: str, size: int) -> list[Chunk]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 1000])
-@pytest.mark.parametrize("case", RUNNABLE, ids=[case["id"] for case in RUNNABLE])
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_every_character_has_one_fate_and_the_fates_are_what_came_out(case: Chunk, size: int) -> None:
     for pattern in patterns_of(case):
         chunks = [*pieces_of(case["raw"], size), chunk({}, "stop")]

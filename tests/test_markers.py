@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from dialects.engine.markers import MarkerSet, TagSet
+from dialects.engine.markers import NAMESPACE, NO_MARK, Mark, MarkerSet, TagSet
 
 _LITERALS = st.lists(st.text("<|ab", min_size=1, max_size=4), min_size=1, max_size=5, unique=True)
 _TEXTS = st.text("<|abc", max_size=24)
@@ -43,7 +43,7 @@ def test_only_what_may_become_a_marker_is_held(literals: list[str], text: str, s
     assert (index, marker) == ((found, literal) if literal and found < held else (min(held, found), None))
 
 
-@pytest.mark.parametrize("make", [MarkerSet, partial(TagSet, opening=["a"], mark="")])
+@pytest.mark.parametrize("make", [MarkerSet, partial(TagSet, opening=["a"], mark=NO_MARK)])
 @given(literals=_LITERALS, text=_TEXTS, sizes=st.lists(st.integers(1, 5)))
 @example(literals=["|a|", "<|a||"], text="<|a||b", sizes=[])
 def test_a_text_in_pieces_holds_the_same_markers(
@@ -103,3 +103,43 @@ def test_a_set_may_leave_some_markers_out() -> None:
 def test_a_set_without_a_marker_is_a_mistake(literals: list[str]) -> None:
     with pytest.raises(ValueError, match="at least one literal"):
         MarkerSet(literals)
+
+
+_NAMES = ["invoke", "tool", "tool_calls"]
+_TAG_TEXTS = st.lists(
+    st.sampled_from(
+        ["<", "</", ">", "/", "a:", "ns.1:", ":", "=", " ", "in", "voke", "invoke", "tool", "_calls", "\n", "x"]
+    )
+    | st.text("<>/ :=aintv", max_size=2),
+    max_size=8,
+).map("".join)
+_MARKS = st.sampled_from([NO_MARK, NAMESPACE, Mark(("[|!]{1,2}", "D", " ?"))])
+
+
+@given(_MARKS, _TAG_TEXTS, st.sampled_from([(), ("\n\nHi:",), ("<invoke!", "\n")]), st.booleans())
+def test_only_what_may_become_a_tag_is_held(mark: Mark, text: str, literals: tuple[str, ...], has_slips: bool) -> None:
+    text = text.replace("a:", "|D ") if len(mark.parts) == 3 and not mark.is_optional else text
+    slips = r"(?!(?:invoke|tool)[\s=/>])\w{1,6}" if has_slips else ""
+    tags = TagSet(literals, opening=_NAMES, closing=_NAMES[:2], closing_too=slips, mark=mark)
+    index, marker = tags.find(text, 0)
+    ahead = [text + more for more in ("", *_ends_of_tags(text))]
+    found = [tags.find(longer, 0, final=True) for longer in ahead]
+    assert all(at >= index or name is None for at, name in found)
+    if marker is not None:
+        assert {name for at, name in found if at == index} == {marker}
+    elif index < len(text):
+        assert any(at == index for at, name in found[1:] if name is not None)
+
+
+def _ends_of_tags(text: str) -> list[str]:
+    """What may follow a text so that its end is part of a tag or a literal."""
+    wanted = [f"{mark}{name}>" for mark in ("", "a:", "|D", "|D ") for name in (*_NAMES, "x")]
+    whole = [
+        *(slash + one for one in wanted for slash in ("<", "</")),
+        "\n\nHi:",
+        "<invoke!",
+        "\n",
+        ":invoke>",
+        "D invoke>",
+    ]
+    return [one[at:] for one in whole for at in range(len(one))]

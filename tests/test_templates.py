@@ -461,6 +461,24 @@ class TestHarmony:
             render_transcript(messages, "harmony", template="gpt-oss-120b", tools=tools, normalise=False)
 
 
+@pytest.mark.parametrize(("dialect", "template"), ALL)
+def test_a_tool_as_clients_dump_it_is_written_as_if_they_did_not(dialect: str, template: str) -> None:
+    """Clients that dump their models write null for what is not there; others call the schema `input_schema`."""
+    parameters = {"type": "object", "properties": {"place": {"type": "string", "description": "Where"}}}
+    messages = [{"role": "user", "content": "Q"}]
+
+    def written(tool: dict[str, Any]) -> str:
+        return render_transcript(messages, dialect, template=template, tools=[tool], now=datetime(2025, 6, 28))
+
+    plain = written({"type": "function", "function": {"name": "f", "parameters": parameters}})
+    dumped = {"name": "f", "description": None, "parameters": parameters, "strict": None}
+    assert written({"type": "function", "function": dumped}) == plain
+    assert written({"function": dumped}) == plain
+    assert written({"name": "f", "input_schema": parameters}) == plain
+    bare = written({"type": "function", "function": {"name": "f"}})
+    assert written({"type": "function", "function": {"name": "f", "description": None, "parameters": None}}) == bare
+
+
 class TestHermes:
     def test_a_tool_that_says_little(self) -> None:
         messages = [{"role": "user", "content": "Q"}]

@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple
 import regex
 
 from dialects.engine.arguments import Arguments, skipping
-from dialects.engine.markers import PREFIX, TagSet
+from dialects.engine.markers import NAMESPACE, Mark, TagSet
 from dialects.engine.plain_tags import PlainTagScanner, ThinkEnd
 from dialects.engine.scanner import State
 from dialects.engine.values import TextValueScanner, ThinkEndOutsideValues, ValueEnds
@@ -68,12 +68,13 @@ class InvokeTags:
         sections: tuple[str, ...],
         invoke: str = "invoke",
         parameter: str = "parameter",
-        mark: str = PREFIX + "?",
+        mark: Mark = NAMESPACE,
         turn_ends: tuple[str, ...] = (),
         has_layout: bool = False,
         slips: str = "",
     ) -> None:
-        self.mark = mark
+        self._mark = mark
+        before = mark.pattern
         self.sections = sections
         self.invoke = invoke
         self.parameter = parameter
@@ -84,7 +85,7 @@ class InvokeTags:
         """What may stand between two parameters."""
         self.call_ends = self.tag_set(closing=calls)
         any_name = "|".join((*names, *filter(None, [slips])))
-        self._kind = re.compile(rf"<(/?){mark}({any_name})(?=[\s=/>]|\Z)")
+        self._kind = re.compile(rf"<(/?){before}({any_name})(?=[\s=/>]|\Z)")
         self._roles = {**dict.fromkeys(sections, "section"), invoke: "invoke", parameter: "parameter"}
         self._opening = regex.compile(_BODY + ">")
         self._broken = regex.compile(r"[^<>\n]{0,256}+(?P<end>>|(?=[<\n]))")
@@ -92,20 +93,20 @@ class InvokeTags:
         run = (self._closed(parameter), self._closed(invoke), self._closed(*sections))
         self.closer_run = regex.compile(r"(?:{0}\s{{0,16}}){{1,4}}{1}|{1}\s{{0,16}}{2}".format(*run))
         """Closers in the order in which they close a call."""
-        self._call_end = re.compile(rf"\s*</{mark}{invoke}(?=[\s>])")
+        self._call_end = re.compile(rf"\s*</{before}{invoke}(?=[\s>])")
         self._end = regex.compile(rf"(?:{self._closed(invoke)}\s{{0,64}})?{self._closed(*sections)}")
-        following = rf"<{mark}(?:{'|'.join(names)})(?=[\s=/>])|</{mark}(?:{'|'.join(calls)})(?=[\s>])"
+        following = rf"<{before}(?:{'|'.join(names)})(?=[\s=/>])|</{before}(?:{'|'.join(calls)})(?=[\s>])"
         ending = "|".join(map(re.escape, turn_ends)) or r"(?!)"
         closer = self._closed(parameter, *filter(None, [slips]))
         first = (
             rf"{_BODY}(?<=/)>|{_BODY}>\s{{0,64}}"
-            rf"(?:<{mark}{parameter}(?=[\s=/>])|</{mark}(?:{'|'.join(calls)})(?=[\s>])|{ending})"
+            rf"(?:<{before}{parameter}(?=[\s=/>])|</{before}(?:{'|'.join(calls)})(?=[\s>])|{ending})"
         )
         self.call_start = regex.compile(rf"(?:{first})")
         """What follows `<invoke` where it opens a call."""
         self.section_start = regex.compile(
-            rf"(?:\s[^<>\n]{{0,64}}+|\s{{0,16}})>(?:\s{{0,64}}<{mark}(?:{'|'.join(sections)})>){{0,2}}\s{{0,64}}<{mark}{invoke}"
-            rf"(?:\s[^<>]{{0,64}}=|=|\s{{0,16}}>\s{{0,64}}<{mark}{parameter}(?=[\s=/>]))"
+            rf"(?:\s[^<>\n]{{0,64}}+|\s{{0,16}})>(?:\s{{0,64}}<{before}(?:{'|'.join(sections)})>){{0,2}}\s{{0,64}}<{before}{invoke}"
+            rf"(?:\s[^<>]{{0,64}}=|=|\s{{0,16}}>\s{{0,64}}<{before}{parameter}(?=[\s=/>]))"
         )
         """What follows `<SECTION` where it opens a section of calls."""
         self.value_ends = ValueEnds(
@@ -113,13 +114,13 @@ class InvokeTags:
             closer=closer,
             exact_closer=self._closed(parameter),
             continuation=rf"(?:\s{{0,16}}{closer}){{0,3}}\s{{0,64}}(?:{following})",
-            opening=rf"<{mark}{parameter}(?:{_NAMED}|\s*=\s*[\"']?(?P<key>[^<>\n\"']{{0,256}})[^<>\n]?)>",
-            others=rf"</{mark}(?:{'|'.join(calls)})\s{{0,16}}>|<{mark}{invoke}(?:{first})|{closer}\s{{0,64}}(?:{ending})",
+            opening=rf"<{before}{parameter}(?:{_NAMED}|\s*=\s*[\"']?(?P<key>[^<>\n\"']{{0,256}})[^<>\n]?)>",
+            others=rf"</{before}(?:{'|'.join(calls)})\s{{0,16}}>|<{before}{invoke}(?:{first})|{closer}\s{{0,64}}(?:{ending})",
             has_layout=has_layout,
         )
 
     def _closed(self, *names: str) -> str:
-        return rf"</{self.mark}(?:{'|'.join(names)})\s{{0,16}}>"
+        return rf"</{self._mark.pattern}(?:{'|'.join(names)})\s{{0,16}}>"
 
     def tag_set(
         self,
@@ -130,7 +131,7 @@ class InvokeTags:
         closing_too: str = "",
     ) -> TagSet:
         """Literals, and tags of these names."""
-        return TagSet(literals, opening=opening, closing=closing, closing_too=closing_too, mark=self.mark)
+        return TagSet(literals, opening=opening, closing=closing, closing_too=closing_too, mark=self._mark)
 
     def kind(self, marker: str) -> str:
         """What a marker is the beginning of: `section`, `invoke`, `parameter`, with a slash before it where that is a
@@ -400,9 +401,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         self._in_section = True
         return self.section
 
-    def say_call(self, raw: str) -> None:
-        """A call of a tool that there is not is text, and so are the tags of its section."""
-        self.say(self._skipped + raw)
+    def say_call(self, name: str, raw: str) -> None:
+        """A call of a tool that is not there is text, and so are the tags of its section."""
+        super().say_call(name, self._skipped + raw)
         self._skipped = ""
         self._is_text = True
 
@@ -419,6 +420,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         kind = self.tags.kind(marker)
         if not kind:
             tape.i = at
+            self._is_text, self._skipped = False, ""
             return self.home()
         if kind.startswith("/"):
             closer = self.tags.closer.match(text, at, partial=not self.final)
@@ -489,8 +491,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         return super()._turn_header(marker)
 
     def invoke(self) -> State | None:
-        """The opening tag of a call. In the middle of a line, one without arguments of a tool that is none is prose."""
-        if self._may_be_prose and self.tools is not None:
+        """The opening tag of a call. In the middle of a line, one without arguments of a tool that is none is prose,
+        but not behind another call."""
+        if self._may_be_prose and not self._is_text and self.tools is not None:
             text = self.tape.text
             tag = self.tags.opening_tag(text, self.tape.i, final=True)
             if tag and tag.name not in self.tools and (tag.is_empty or self.tags.ends_at(text, tag.end)):

@@ -8,20 +8,16 @@ about a chunk without any of `leads`, the markers' first characters.
 
 `TagSet` adds tags to them that are known by their names.
 
-The pattern is built for the standard library's `re`. The partial matches of the `regex` package give the same answer,
+The patterns are built for the standard library's `re`. The partial matches of the `regex` package give the same answer,
 but searching with them takes several times as long; the dialects use them where a continuation is no literal.
 """
 
 import re
 from collections.abc import Iterable
 from functools import cache
+from typing import NamedTuple
 
-import regex
-
-__all__ = ["PREFIX", "MarkerSet", "TagSet", "begun"]
-
-PREFIX = r"(?:[A-Za-z][\w.-]{0,31}:)?"
-"""What may stand before the name in a tag: a namespace."""
+__all__ = ["NAMESPACE", "NO_MARK", "Mark", "MarkerSet", "TagSet", "begun"]
 
 _LONGEST_TAG = 80
 """How many characters a tag has at most, up to the end of its name."""
@@ -40,6 +36,31 @@ def begun(literals: Iterable[str]) -> str:
         return otherwise
     branches = [re.escape(lead) + begun(rests) for lead, rests in sorted(rests_of.items())]
     return f"(?:{'|'.join([*branches, otherwise])})"
+
+
+class Mark(NamedTuple):
+    """What stands before the name in a tag."""
+
+    parts: tuple[str, ...]
+    """Patterns of one character each, which may be repeated."""
+    is_optional: bool = False
+
+    @property
+    def pattern(self) -> str:
+        """The source of a pattern that matches it."""
+        whole = "".join(self.parts)
+        return f"(?:{whole})?" if self.is_optional else whole
+
+    def begun(self, rest: str) -> str:
+        """The source of a pattern that matches it and the rest, or at the end of the text the beginning of both."""
+        source = rest
+        for part in reversed(self.parts):
+            source = rf"(?:{part}{source}|\Z)"
+        return f"(?:{source}|{rest})" if self.is_optional else source
+
+
+NO_MARK = Mark(())
+NAMESPACE = Mark(("[A-Za-z]", r"[\w.-]{0,31}+", ":"), is_optional=True)
 
 
 class MarkerSet:
@@ -90,10 +111,10 @@ class TagSet(MarkerSet):
     """Literal markers, and tags: a marker is then the beginning of a tag, up to the end of its name.
 
     `opening` and `closing` are the names of the tags that count, `closing_too` is a pattern of other names of closing
-    ones, `mark` one of what stands before the name. They must not match a `<`, and at most `_LONGEST_TAG` characters.
+    ones. Before the name stands the `mark`; both have at most `_LONGEST_TAG` characters, and no `<` among them.
     """
 
-    __slots__ = ("_arguments", "_at_end", "_begins", "_inner", "_tag")
+    __slots__ = ("_arguments", "_at_end", "_next")
 
     def __init__(
         self,
@@ -102,57 +123,57 @@ class TagSet(MarkerSet):
         opening: Iterable[str] = (),
         closing: Iterable[str] = (),
         closing_too: str = "",
-        mark: str,
+        mark: Mark,
     ) -> None:
         self._arguments = (tuple(opening), tuple(closing), closing_too, mark)
         self.literals = frozenset(literals)
         if self.literals:
             super().__init__(self.literals)
-        else:
-            self._longer = set()
-        self._inner = {one for one in self.literals if any(one in literal[1:] for literal in self.literals)}
-        """Those that stand in the middle of others, which may have begun before them."""
         self.leads = tuple(dict.fromkeys(("<", *(literal[0] for literal in sorted(self.literals)))))
-        openers, closers = (list(map(re.escape, names)) for names in self._arguments[:2])
-        kinds = [("", openers), ("/", closers + [closing_too] * bool(closing_too))]
-        tag = "<(?:" + "|".join(f"{slash}{mark}(?:{'|'.join(names)})" for slash, names in kinds if names) + ")"
+        kinds = [("", self._arguments[0], ""), ("/", self._arguments[1], closing_too)]
+        tags = "|".join(_tag(mark, *kind) for kind in kinds if kind[1])
+        cut_tags = "|".join(_cut_tag(mark, *kind) for kind in kinds if kind[1])
         literal = "".join(f"|{re.escape(one)}" for one in sorted(self.literals, key=len, reverse=True))
-        self._complete = re.compile(rf"{tag}(?=[\s=/>]){literal}")
-        self._at_end = re.compile(rf"{tag}(?=[\s=/>]|\Z){literal}")
-        self._begins = re.compile(rf"<[^<>={'' if ' ' in mark else ' '}]*+\Z").match
-        """Rules out most of what is no tag, at a fraction of the cost of a partial match."""
-        self._tag = regex.compile(rf"{tag}(?=[\s=/>])")
+        begun_literal = f"|{self._begun.pattern}" if self.literals else ""
+        self._at_end = re.compile(rf"<(?:{tags})(?=[\s=/>]|\Z){literal}")
+        self._next = re.compile(rf"<(?:(?P<tag>(?:{tags})(?=[\s=/>]))|(?:{cut_tags}|)\Z){begun_literal}")
+        self._begun = re.compile(rf"<(?:{cut_tags}|)\Z{begun_literal}")
+        self._longest = max(_LONGEST_TAG, *map(len, self.literals), 0)
+        if not self.literals:
+            self._longer = set()
 
     def find(self, text: str, start: int, *, final: bool = False) -> tuple[int, str | None]:
         """As `MarkerSet.find`."""
-        found = (self._at_end if final else self._complete).search(text, start)
+        found = (self._at_end if final else self._next).search(text, start)
         if found is None:
-            return (len(text) if final else self.held_suffix(text, start)), None
+            return len(text), None
         marker = found.group()
-        if not final and found.end() == len(text) and marker in self._longer:
+        is_tag = found.lastgroup is not None
+        if not (final or is_tag) and (
+            marker not in self.literals or (found.end() == len(text) and marker in self._longer)
+        ):
             return found.start(), None
-        if not final and marker in self._inner and (held := self.held_suffix(text, start)) < found.start():
-            return held, None
         return found.start(), marker
-
-    def held_suffix(self, text: str, start: int) -> int:
-        """As `MarkerSet.held_suffix`. Only the last `<` of a text can begin a tag that is not complete."""
-        held = super().held_suffix(text, start) if self.literals else len(text)
-        lead = text.rfind("<", max(start, len(text) - _LONGEST_TAG), held)
-        if lead >= 0 and self._begins(text, lead):
-            tag = self._tag.match(text, lead, partial=True)
-            if tag is not None and tag.partial:
-                return lead
-        return held
 
     def without(self, literals: Iterable[str]) -> "TagSet":
         """A set that lacks some of the literals."""
         return _tag_set(self.literals - frozenset(literals), *self._arguments)
 
 
+def _tag(mark: Mark, slash: str, names: tuple[str, ...], other_names: str) -> str:
+    """The source of a pattern of tags behind their `<`, up to the end of their names."""
+    return f"{slash}{mark.pattern}(?:{'|'.join([*map(re.escape, names), *filter(None, [other_names])])})"
+
+
+def _cut_tag(mark: Mark, slash: str, names: tuple[str, ...], other_names: str) -> str:
+    """The same of what begins one."""
+    name = f"(?:{begun(names)}|{other_names})" if other_names else begun(names)
+    return slash + mark.begun(name)
+
+
 @cache
 def _tag_set(
-    literals: frozenset[str], opening: tuple[str, ...], closing: tuple[str, ...], closing_too: str, mark: str
+    literals: frozenset[str], opening: tuple[str, ...], closing: tuple[str, ...], closing_too: str, mark: Mark
 ) -> TagSet:
     return TagSet(literals, opening=opening, closing=closing, closing_too=closing_too, mark=mark)
 

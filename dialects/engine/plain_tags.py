@@ -170,7 +170,7 @@ class PlainTagScanner(Scanner):
         self._never_ends = False
         self._may_be_prose = False
         super()._reset()
-        self._leads = (*self.text_markers.leads, "\n", "`", "~")
+        self._begins_nothing = frozenset((*self.text_markers.leads, "\n", "`", "~")).isdisjoint
 
     def _read_generation_prompt(self) -> None:
         super()._read_generation_prompt()

@@ -71,6 +71,8 @@ class Call:
         self.name: str | None = None
         self.shown = False
         """Whether its `ToolStart` is out, and its arguments may follow."""
+        self.raw: str | None = None
+        """Its text, once it was cut out."""
 
 
 class Scanner(ABC):
@@ -138,21 +140,19 @@ class Scanner(ABC):
         self.max_call_chars = max_call_chars
         self.max_held_chars = max_held_chars
         self._id_factory = id_factory or _mint_id
+        self.quotes: list[Event] = []
+        """Those of the events of the last `feed` or `flush` that are text because no such tool is there."""
         self._reset()
 
     # What a user calls.
 
     def feed(self, text: str) -> list[Event]:
         """The events that the next piece of the stream gives. Raises TypeError for anything but a str."""
-        if self._in_plain_text and text.__class__ is str:
+        if self._in_plain_text and text.__class__ is str and self._begins_nothing(text):
             tape = self.tape
-            for lead in self._leads:
-                if lead in text:
-                    break
-            else:
-                if text and not tape.text:
-                    tape.base += len(text)
-                    return [Text(text)]
+            if text and not tape.text:
+                tape.base += len(text)
+                return [Text(text)]
         if self._quick is not None and text.__class__ is str and (quick := self._quick(text)) is not None:
             return quick
         if not isinstance(text, str):
@@ -208,7 +208,7 @@ class Scanner(ABC):
         self._limit = _NO_LIMIT
         self._seen_ids: set[str] = set()
         self._minted_ids: set[str] = set()
-        self._leads = self.text_markers.leads
+        self._begins_nothing = frozenset(self.text_markers.leads).isdisjoint
         self._quick = None
         self._in_plain_text = False
         self.state = self.outside
@@ -238,6 +238,7 @@ class Scanner(ABC):
             self.events = [e for e in self.events if isinstance(e, ToolStart | ToolArgDelta) and e.id == opened]
 
     def _run(self) -> None:
+        self.quotes.clear()
         tape, ending = self.tape, self.final
         while not self.stopped:
             if tape.end > self._limit:
@@ -423,10 +424,12 @@ class Scanner(ABC):
         else:
             raw = self.tape.slice(call.start, self.tape.pos)
             self._forget_call()
-            self.say_call(raw)
+            before = len(self.events)
+            self.say_call(call.name, raw)
+            self.quotes += self.events[before:]
 
-    def say_call(self, raw: str) -> None:
-        """A call of a tool that there is not is text."""
+    def say_call(self, name: str, raw: str) -> None:
+        """A call of a tool that is not there is text."""
         self.say(raw)
 
     def write_arguments(self, arguments: Arguments) -> Arguments:
@@ -443,9 +446,17 @@ class Scanner(ABC):
         self._seen_ids.add(call_id)
         self.events.append(ToolDropped(call_id, call.name, reason, self._close_call()))
 
+    def cut_out_call(self) -> None:
+        """The cursor stands behind the open call, whose arguments are about to be written out: of a large one, the tape
+        need not keep a copy beside theirs."""
+        call = self.open_call
+        call.raw = self.tape.slice(call.start, self.tape.pos)
+        self.tape.clear_mark()
+
     def _close_call(self) -> str:
         """Forget the open call; its text."""
-        raw = self.tape.slice(self.open_call.start, self.tape.pos)
+        call = self.open_call
+        raw = self.tape.slice(call.start, self.tape.pos) if call.raw is None else call.raw
         self._forget_call()
         self.touch_markup()
         return raw

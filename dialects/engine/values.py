@@ -326,6 +326,8 @@ class TextValueScanner(Scanner):
 
     def finish_call(self) -> State:
         """The open call is over, the cursor behind it."""
+        if self.open_call.shown:
+            self.cut_out_call()
         if "surrounding-text" in self.arguments.repairs and not self.arguments.value:
             self.drop_call("malformed")
         else:

@@ -183,8 +183,15 @@ def _normalised_call(call: Fields, template: Template, path: str) -> dict[str, A
 
 
 def _tool(tool: ToolLike, *, normalise: bool) -> Fields:
-    if isinstance(tool, Tool):
-        return {"type": "function", "function": tool.definition}
-    if "function" in tool:
-        return {**tool, "function": dict(tool["function"])}  # type: ignore[call-overload]
-    return {"type": "function", "function": dict(tool)} if normalise else dict(tool)
+    fields: Fields = {"type": "function", "function": tool.definition} if isinstance(tool, Tool) else tool
+    if not normalise:
+        return dict(fields)
+    inner: Fields = fields.get("function", fields)
+    outer = {} if inner is fields else fields
+    return {"type": "function", **outer, "function": _normalised_function(inner)}
+
+
+def _normalised_function(function: Fields) -> Fields:
+    """The function of a tool without what is null, its schema under the name that templates know."""
+    schema = "input_schema" if "parameters" not in function else "parameters"
+    return {"parameters" if key == schema else key: value for key, value in function.items() if value is not None}
