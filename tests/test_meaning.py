@@ -503,7 +503,9 @@ DAMAGES: dict[str, dict[str, Markup]] = {
         "no outer tags": Markup(_CODER_NEXT, "\n</parameter>\n</function>\n<function=two>"),
         "no outer tag before the first": Markup("<tool_call>\n<function=one>", "<function=one>"),
         "no outer tag behind the first": Markup("</function>\n</tool_call>", "</function>"),
-        "quotes around the names": Markup("<function=one>\n<parameter=first>", '<function="one">\n<parameter=\'first\'>'),
+        "quotes around the names": Markup(
+            "<function=one>\n<parameter=first>", "<function=\"one\">\n<parameter='first'>"
+        ),
         "names in attributes": Markup(
             "<function=one>\n<parameter=first>", '<function name="one">\n<parameter name="first">'
         ),

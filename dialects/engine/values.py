@@ -295,6 +295,11 @@ class TextValueScanner(Scanner):
         """What a value means in the open call."""
         return coerce
 
+    @property
+    def element_mark(self) -> str:
+        """What stands before the first element in a value that consists of elements; empty where none do."""
+        return ""
+
     def _reset(self) -> None:
         self.values = ValueReader(self.value_ends, max_held_chars=self.max_held_chars)
         self.key_start = 0
@@ -308,7 +313,11 @@ class TextValueScanner(Scanner):
             self.name_call(name)
         tool = (self.tools or {}).get(name)
         self.arguments = TextArguments(
-            tool.parameters if tool else {}, call_id=self.open_call.id, name=name, reads=self.reads
+            tool.parameters if tool else {},
+            call_id=self.open_call.id,
+            name=name,
+            reads=self.reads,
+            element_mark=self.element_mark,
         )
         return self.pairs
 
