@@ -23,7 +23,6 @@ from dialects.messages import (
     MessageError,
     Tool,
     ToolCall,
-    call_as_dict,
     message_as_dict,
 )
 
@@ -63,8 +62,8 @@ class Neutralizer:
         if not isinstance(source, Mapping):
             return message
         safe = dict(source)
-        calls = source.get("tool_calls")
-        if isinstance(calls, list | tuple):
+        calls = message.tool_calls if isinstance(message, Message) else source.get("tool_calls")
+        if calls and isinstance(calls, list | tuple):
             safe["tool_calls"] = [self._call(call, f"{path}.tool_calls[{at}]") for at, call in enumerate(calls)]
         is_own = source.get("role") == "assistant"
         for key in _NAMES if is_own else (*_NAMES, *REASONING_KEYS):
@@ -94,8 +93,9 @@ class Neutralizer:
         return {key: item if key == "text" else self._value(item, f"{path}.{key}") for key, item in part.items()}
 
     def _call(self, call: Any, path: str) -> Any:
-        """A call as a dict without tokens: its function's name and arguments, and whatever else it has."""
-        call = call_as_dict(call) if isinstance(call, ToolCall | ToolEnd) else call
+        """A call without tokens in its function's name and arguments, and whatever else it has."""
+        if isinstance(call, ToolCall | ToolEnd):
+            return self._own_call(call, path)
         if not isinstance(call, Mapping):
             return call
         if not isinstance(call.get("function"), Mapping):
@@ -104,6 +104,15 @@ class Neutralizer:
             key: self._function(item, f"{path}.function") if key == "function" else self._value(item, f"{path}.{key}")
             for key, item in call.items()
         }
+
+    def _own_call(self, call: ToolCall | ToolEnd, path: str) -> ToolCall:
+        text = call.arguments_json
+        return ToolCall(
+            self._value(call.id, f"{path}.id"),
+            self._text(call.name, f"{path}.name"),
+            self._value(call.arguments, f"{path}.arguments"),
+            None if text is None else self._arguments(text, f"{path}.arguments"),
+        )
 
     def _function(self, function: Mapping[str, Any], path: str) -> dict[str, Any]:
         return {

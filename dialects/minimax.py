@@ -128,6 +128,10 @@ class MiniMaxScanner(TextTurns, PlainInvokeScanner):
     def reads(self) -> ReadValue:
         return partial(element_value, mark=MARK) if self._is_marked else super().reads
 
+    @property
+    def element_mark(self) -> str:
+        return MARK if self._is_marked else ""
+
     def enter_call(self) -> State:
         self._is_marked = False
         return super().enter_call()

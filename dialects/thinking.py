@@ -42,6 +42,7 @@ IDIOMS = (
     Idiom(THINK_BEGIN, (THINK_END,)),
     Idiom("<thinking>", ("</thinking>",)),
     Idiom("<scratchpad>", ("</scratchpad>",)),
+    Idiom("<mm:think>", ("</mm:think>",)),
     Idiom("<|channel>thought", ("<channel|>",), special=True),
     Idiom(_ANALYSIS, _ANSWER_MARKERS, special=True),
     Idiom(_AUTHOR + _ANALYSIS, _ANSWER_MARKERS, special=True),

@@ -47,9 +47,9 @@ def tools(hostile: str) -> list[dict[str, Any]]:
     return [{"type": "function", "function": function}]
 
 
-def tokens_of(dialect: str, template: str | None) -> tuple[str, ...]:
-    own = find_template(dialect, template).control_tokens if template else ()
-    return (*get_dialect(dialect).control_tokens, *own)
+def tokens_of(dialect: str) -> tuple[str, ...]:
+    own = [find_template(dialect, name).control_tokens for name in templates(dialect)]
+    return (*get_dialect(dialect).control_tokens, *(token for tokens in own for token in tokens))
 
 
 @every_form
@@ -62,7 +62,7 @@ def test_no_token_from_outside_is_written(dialect: str, template: str | None) ->
         )
 
     harmless = written("zz-z")  # no identifier, as no token is one: some dialects write such names otherwise
-    for token in tokens_of(dialect, template):
+    for token in tokens_of(dialect):
         text = written(token)
         unbroken = text.replace("\u200b", "")
         assert unbroken.count(token) > text.count(token) == harmless.count(token)
@@ -212,12 +212,15 @@ def test_without_tokens_nothing_is_searched_for() -> None:
 def test_own_types_are_searched_like_dicts() -> None:
     message = Message("assistant", tool_calls=(ToolCall(TOKEN, "f", {"a": TOKEN}),))
     [safe] = neutralizer().messages([message])
-    assert safe["tool_calls"] == [{"id": SAFE, "type": "function", "function": {"name": "f", "arguments": {"a": SAFE}}}]
+    assert safe["tool_calls"] == [ToolCall(SAFE, "f", {"a": SAFE})]
+    received = ToolCall("c", "f", {"a": TOKEN}, f'{{"a":  "{TOKEN}"}}')
+    [safe] = neutralizer().messages([{"role": "assistant", "tool_calls": [received]}])
+    assert safe["tool_calls"] == [ToolCall("c", "f", {"a": SAFE}, f'{{"a":  "{SAFE}"}}')]
     [tool] = neutralizer().tools([Tool("f", TOKEN)])
     assert tool["function"]["description"] == SAFE
     bare: dict[str, Any] = {"id": None, "name": TOKEN, "arguments": {}}
     [safe] = neutralizer().messages([{"role": "assistant", "tool_calls": [bare, ToolCall(None, TOKEN, {})]}])
-    assert [call.get("name") or call["function"]["name"] for call in safe["tool_calls"]] == [SAFE, SAFE]
+    assert safe["tool_calls"] == [{"id": None, "name": SAFE, "arguments": {}}, ToolCall(None, SAFE, {})]
 
 
 def test_the_guide_is_exempt_in_a_system_message_alone() -> None:

@@ -428,10 +428,121 @@ _TAGGED_JSON: dict[str, Markup] = {
 }
 _GLM_NEXT = "</arg_value>\n</tool_call>\n<tool_call>two"
 
+_INVOKE_NEXT = '</parameter></invoke>\n<invoke name="two">'
+_INVOKES: dict[str, Markup] = {
+    "nothing": Markup("", ""),
+    "layout": Markup(_INVOKE_NEXT, '</parameter>\n </invoke>\n\n<invoke name="two">\n'),
+    "no layout": Markup(_INVOKE_NEXT, '</parameter></invoke><invoke name="two">'),
+    "single quotes": Markup('<invoke name="one">', "<invoke name='one'>"),
+    "no quotes": Markup('<invoke name="one"><parameter name="first">', "<invoke name=one><parameter name=first>"),
+    "names behind equals signs": Markup('<invoke name="one"><parameter name="first">', "<invoke=one><parameter=first>"),
+    "another attribute": Markup('<parameter name="first">', '<parameter type="x" name="first" id="3">'),
+    "an attribute that says what the value is": Markup(
+        '<parameter name="first">', '<parameter name="first" string="true">'
+    ),
+    "a namespace": Markup('<invoke name="one"><parameter', '<ns:invoke name="one"><ns:parameter'),
+    "a namespace on the closers": Markup(_INVOKE_NEXT, '</ns:parameter></ns:invoke>\n<invoke name="two">'),
+    "spaces in the closers": Markup(_INVOKE_NEXT, '</parameter ></invoke >\n<invoke name="two">'),
+    "no end of the first call": Markup(_INVOKE_NEXT, '</parameter>\n<invoke name="two">', ("missing-call-end",)),
+    "no end of value nor call": Markup(
+        _INVOKE_NEXT, '\n<invoke name="two">', ("missing-value-end", "missing-call-end"), words=True
+    ),
+    "no end of the value": Markup(
+        _INVOKE_NEXT, '</invoke>\n<invoke name="two">', ("missing-value-end",), words=True
+    ),
+    "the end of the value twice": Markup(_INVOKE_NEXT, "</parameter>" + _INVOKE_NEXT, ("stray-closer",)),
+    "the end of the first call twice": Markup(_INVOKE_NEXT, '</parameter></invoke></invoke>\n<invoke name="two">'),
+    "the parameter twice": Markup(
+        _INVOKE_NEXT, f'</parameter><parameter name="first">other{_INVOKE_NEXT}', ("duplicate-key",)
+    ),
+    "no end of the last call": Markup("</parameter></invoke>", "</parameter>", (), ("missing-call-end",)),
+    "thinking that is not closed": Markup("\n</thinking>", "", ("unclosed-thinking",)),
+    "thinking that is closed twice": Markup("</thinking>", "</thinking></thinking>"),
+    "other tags around the thinking": Markup("<thinking>\nhm\n</thinking>", "<think>hm</think>"),
+    "prose between calls": Markup(
+        _INVOKE_NEXT, '</parameter></invoke>\nThen:\n<invoke name="two">', text="Then:"
+    ),
+}  # fmt: skip
+
+
+def _in_section(begin: str, end: str) -> dict[str, Markup]:
+    """The same in a section of calls."""
+    return _INVOKES | {
+        "no section begin": Markup(begin, ""),
+        "no section end": Markup(end, ""),
+        "no end of value nor call nor section": Markup(
+            _INVOKE_NEXT, f'\n{begin}<invoke name="two">', ("missing-value-end", "missing-call-end"), words=True
+        ),
+        "text before the parameter": Markup('<invoke name="one">', '<invoke name="one">with: ', ("surrounding-text",)),
+        "no end of the last call nor the section": Markup(f"</invoke>{end}", "", (), ("missing-call-end",)),
+        "the section's end for the last call's": Markup(f"</invoke>{end}", end, (), ("missing-call-end",)),
+        "half a section end": Markup(end, end[:-3]),
+        "a section of its own for each call": Markup(
+            _INVOKE_NEXT, f'</parameter></invoke>{end}\n{begin}<invoke name="two">'
+        ),
+        "another name of the section": Markup(begin, "<tool_calls>\n"),
+        "the section begun twice": Markup(begin, begin * 2),
+    }
+
+
+_CODER_NEXT = "\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n<function=two>"
+_CODER_LAST = "\n</parameter>\n</function>\n</tool_call>"
+
 _DEEPSEEK_NEXT = "<｜tool▁call▁end｜><｜tool▁call▁begin｜>"
 _DEEPSEEK_LAST = "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
 
 DAMAGES: dict[str, dict[str, Markup]] = {
+    "xml": _INVOKES,
+    "anthropic": _in_section("<function_calls>\n", "\n</function_calls>"),
+    "minimax": _in_section("<minimax:tool_call>\n", "\n</minimax:tool_call>"),
+    "qwen3-coder": {
+        "nothing": Markup("", ""),
+        "no layout between tags": Markup(
+            _CODER_NEXT, "\n</parameter></function></tool_call><tool_call><function=two>"
+        ),
+        "no outer tags": Markup(_CODER_NEXT, "\n</parameter>\n</function>\n<function=two>"),
+        "no outer tag before the first": Markup("<tool_call>\n<function=one>", "<function=one>"),
+        "no outer tag behind the first": Markup("</function>\n</tool_call>", "</function>"),
+        "quotes around the names": Markup(
+            "<function=one>\n<parameter=first>", "<function=\"one\">\n<parameter='first'>"
+        ),
+        "names in attributes": Markup(
+            "<function=one>\n<parameter=first>", '<function name="one">\n<parameter name="first">'
+        ),
+        "spaces around the name": Markup("<function=one>", "<function= one >"),
+        "no end of the first function": Markup(
+            _CODER_NEXT, "\n</parameter>\n</tool_call>\n<tool_call>\n<function=two>", ("missing-call-end",)
+        ),
+        "no end of the first call at all": Markup(
+            _CODER_NEXT, "\n</parameter>\n<tool_call>\n<function=two>", ("missing-call-end",)
+        ),
+        "no end of the value": Markup(
+            _CODER_NEXT, "\n</function>\n</tool_call>\n<tool_call>\n<function=two>", ("missing-value-end",), words=True
+        ),
+        "no end of value nor call": Markup(
+            _CODER_NEXT, "\n<tool_call>\n<function=two>", ("missing-value-end", "missing-call-end"), words=True
+        ),
+        "the end of the value twice": Markup(_CODER_NEXT, "\n</parameter>" + _CODER_NEXT, ("stray-closer",)),
+        "the parameter twice": Markup(
+            _CODER_NEXT, f"\n</parameter>\n<parameter=first>\nother{_CODER_NEXT}", ("duplicate-key",)
+        ),
+        "text before the parameter": Markup("<function=one>\n", "<function=one>\nwith:\n", ("surrounding-text",)),
+        "no end of the opening tag": Markup("<function=one>\n", "<function=one\n", ("missing-key-end",)),
+        "no end of the parameter's opening tag": Markup(
+            "<parameter=first>\n", "<parameter=first\n", ("missing-key-end",)
+        ),
+        "an outer tag twice": Markup("<tool_call>\n<function=two>", "<tool_call>\n<tool_call>\n<function=two>"),
+        "no end of the last call": Markup(_CODER_LAST, "\n</parameter>", (), ("missing-call-end",)),
+        "the turn's end for the last call's": Markup(
+            _CODER_LAST, "\n</parameter>\n<|im_end|>\n", (), ("missing-call-end",)
+        ),
+        "thinking that is not closed": Markup("\n</think>", "", ("unclosed-thinking",)),
+        "thinking that is closed twice": Markup("</think>", "</think></think>"),
+        "prose between calls": Markup(
+            _CODER_NEXT,
+            "\n</parameter>\n</function>\n</tool_call>\nThen:\n<tool_call>\n<function=two>", text="Then:"
+        ),
+    },
     "deepseek": {
         "nothing": Markup("", ""),
         "no section begin": Markup("<｜tool▁calls▁begin｜>", "", ("missing-section",), ("missing-section",)),

@@ -136,9 +136,13 @@ _PYTHON_OPENINGS = {word[0]: (frozenset({kind}), word, _LAYOUT) for word, (_, _,
 class Opening:
     """Follows the beginning of a value, until its type is known or only its end can tell."""
 
-    def __init__(self, kinds: frozenset[Kind]) -> None:
+    def __init__(self, kinds: frozenset[Kind], element_mark: str = "") -> None:
+        """`element_mark` is what stands before the first element in a value that consists of them."""
         self._kinds = kinds
         self._openings = _OPENINGS if kinds == ANY else {**_OPENINGS, **_PYTHON_OPENINGS}
+        if element_mark:
+            elements: frozenset[Kind] = frozenset(("object", "array"))
+            self._openings = {**self._openings, element_mark[0]: (elements, "", _ANYTHING)}
         self._word = ""
         self._rest: re.Pattern[str] | None = None
 

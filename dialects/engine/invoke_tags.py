@@ -104,10 +104,11 @@ class InvokeTags:
         )
         self.call_start = regex.compile(rf"(?:{first})")
         """What follows `<invoke` where it opens a call."""
-        self.section_start = regex.compile(
+        section = (
             rf"(?:\s[^<>\n]{{0,64}}+|\s{{0,16}})>(?:\s{{0,64}}<{before}(?:{'|'.join(sections)})>){{0,2}}\s{{0,64}}<{before}{invoke}"
             rf"(?:\s[^<>]{{0,64}}=|=|\s{{0,16}}>\s{{0,64}}<{before}{parameter}(?=[\s=/>]))"
         )
+        self.section_start = regex.compile(section)
         """What follows `<SECTION` where it opens a section of calls."""
         self.value_ends = ValueEnds(
             self.tag_set(opening=names, closing=names, closing_too=slips),
@@ -115,7 +116,8 @@ class InvokeTags:
             exact_closer=self._closed(parameter),
             continuation=rf"(?:\s{{0,16}}{closer}){{0,3}}\s{{0,64}}(?:{following})",
             opening=rf"<{before}{parameter}(?:{_NAMED}|\s*=\s*[\"']?(?P<key>[^<>\n\"']{{0,256}})[^<>\n]?)>",
-            others=rf"</{before}(?:{'|'.join(calls)})\s{{0,16}}>|<{before}{invoke}(?:{first})|{closer}\s{{0,64}}(?:{ending})",
+            others=rf"</{before}(?:{'|'.join(calls)})\s{{0,16}}>|<{before}(?:{'|'.join(sections)})(?:{section})"
+            rf"|<{before}{invoke}(?:{first})|{closer}\s{{0,64}}(?:{ending})",
             has_layout=has_layout,
         )
 

@@ -24,15 +24,19 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 class TextArguments:
     """The arguments of one call. In its methods `events` is the list that receives their pieces, None for a call that
-    is not shown. `reads` says what a value means that is not known to be text."""
+    is not shown. `reads` says what a value means that is not known to be text; `element_mark` is what stands before the
+    first element in one that consists of elements."""
 
-    def __init__(self, parameters: dict[str, Any], *, call_id: str, name: str, reads: ReadValue = coerce) -> None:
+    def __init__(
+        self, parameters: dict[str, Any], *, call_id: str, name: str, reads: ReadValue = coerce, element_mark: str = ""
+    ) -> None:
         self.repairs: list[str] = []
         self.value: dict[str, Any] = {}
         self._parameters = parameters
         self._call_id = call_id
         self._name = name
         self._reads = reads
+        self._element_mark = element_mark
         self._written: list[str] = []
         self._key = ""
         self._schema: object = True
@@ -70,7 +74,8 @@ class TextArguments:
         self._schema = _TEXT if is_text else property_schema(self._parameters, key)
         self._is_json = is_text is False
         self._write(f"{',' if self._written else '{'}{written.json_text}:", events)
-        self._opening = Opening(NO_TEXT if self._is_json else kinds_of(self._schema, self._parameters))
+        kinds = NO_TEXT if self._is_json else kinds_of(self._schema, self._parameters)
+        self._opening = Opening(kinds, self._element_mark)
         self.add("", events)
 
     def add(self, text: str, events: list[Event] | None) -> None:

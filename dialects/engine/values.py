@@ -93,6 +93,8 @@ class ValueReader:
         self._taken_back = 0
         self._candidate: int | None = None
         self._open_values = 0
+        self._in_other_call = False
+        """Whether another call opens behind the candidate."""
         self._literal_until = 0
         self._start = 0
         self._out = 0
@@ -147,6 +149,7 @@ class ValueReader:
                 self._give(self._before_newline(), events)
                 self._candidate = tape.pos
                 self._open_values = 0
+                self._in_other_call = False
 
     def read_run(self, chunk: str) -> list[Event] | None:
         """The short way for a chunk that only continues the text; None, with nothing done, if it does not. It may be
@@ -194,10 +197,11 @@ class ValueReader:
                 return None
             if kind == "closer":
                 return self._back(candidate, literal_until=tape.pos)
-            if kind == "opening" and self._may_open():
+            if kind == "opening" and (self._in_other_call or self._may_open()):
                 self._open_values += 1
                 tape.i = ends.end_of_opening(tape.text, tape.i)
             else:
+                self._in_other_call |= kind == "other" and not marker.startswith("</")
                 tape.i += len(marker) if kind else 1
 
     def _may_open(self) -> bool:
@@ -291,6 +295,11 @@ class TextValueScanner(Scanner):
         """What a value means in the open call."""
         return coerce
 
+    @property
+    def element_mark(self) -> str:
+        """What stands before the first element in a value that consists of elements; empty where none do."""
+        return ""
+
     def _reset(self) -> None:
         self.values = ValueReader(self.value_ends, max_held_chars=self.max_held_chars)
         self.key_start = 0
@@ -304,7 +313,11 @@ class TextValueScanner(Scanner):
             self.name_call(name)
         tool = (self.tools or {}).get(name)
         self.arguments = TextArguments(
-            tool.parameters if tool else {}, call_id=self.open_call.id, name=name, reads=self.reads
+            tool.parameters if tool else {},
+            call_id=self.open_call.id,
+            name=name,
+            reads=self.reads,
+            element_mark=self.element_mark,
         )
         return self.pairs
 

@@ -81,7 +81,7 @@ def _seen(message: Any, template: Template, path: str, normalise: bool) -> Any:
         is_assistant = message["role"] == "assistant"
         reasoning = next(filter(None, map(message.get, REASONING_KEYS)), "") if is_assistant else ""
         return _normalised(message, message.get("content") or "", reasoning, template, path)
-    source = _source(message)
+    source = _source(message, template)
     read = read_message(_checkable(source, template), path)
     return _normalised(source, read.content, read.reasoning, template, path) if normalise else source
 
@@ -118,19 +118,27 @@ def _is_text_or_none(value: object) -> bool:
     return value is None or type(value) is str
 
 
-def _source(message: Any) -> Any:
+def _source(message: Any, template: Template) -> Any:
     """A copy of the message as a dict, our own types in it too; what is no message is left for the check to refuse."""
+    calls = message.tool_calls if isinstance(message, Message) else None
     if isinstance(message, Message):
-        return message_as_dict(message)
-    if not isinstance(message, Mapping):
+        message = message_as_dict(message)
+    elif isinstance(message, Mapping):
+        calls = message.get("tool_calls")
+    else:
         return message
-    calls = message.get("tool_calls")
-    if isinstance(calls, list | tuple) and any(isinstance(call, ToolCall | ToolEnd) for call in calls):
-        return {
-            **message,
-            "tool_calls": [call_as_dict(it) if isinstance(it, ToolCall | ToolEnd) else it for it in calls],
-        }
-    return dict(message)
+    if not isinstance(calls, list | tuple) or not any(isinstance(call, ToolCall | ToolEnd) for call in calls):
+        return dict(message)
+    return {**message, "tool_calls": [_call_source(call, template) for call in calls]}
+
+
+def _call_source(call: Any, template: Template) -> Any:
+    if not isinstance(call, ToolCall | ToolEnd):
+        return call
+    source = call_as_dict(call)
+    if template.quotes_string_arguments:
+        source["function"]["arguments"] = call.arguments
+    return source
 
 
 def _checkable(source: Any, template: Template) -> Any:

@@ -280,6 +280,7 @@ TEMPLATES = (
         name="gemma-4-31B-it-earlier",
         certainty=Certainty.COPY,
         models=r"gemma[-_ ]?4.*earlier",
+        quotes_string_arguments=True,
         null="None",
         is_earlier=True,
         options=_OPTIONS,

@@ -142,6 +142,9 @@ class Template(ABC):
     takes_string_arguments: bool = True
     """Whether the vendor's template writes arguments that came as JSON text, one way or another; where it fails,
     normalising parses them."""
+    quotes_string_arguments: bool = False
+    """Whether it writes such text as a JSON string, or between braces of its own. Calls of this package's types have
+    both, and give it the object."""
     control_tokens: tuple[str, ...] = ()
     """Control tokens of its own beside those of the dialect."""
     roles: tuple[str, ...] = ()
