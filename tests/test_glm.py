@@ -101,6 +101,12 @@ class TestForms:
         assert [event.thinking for event in events if isinstance(event, ThinkingEnd)] == ["Hm."]
         assert (calls(events), text(events)) == ([("ping", {}, ())], "Yes.")
 
+    @pytest.mark.parametrize("space", ["\r", " ", "\u2028", "\xa0\r\n."])
+    def test_white_space_that_is_all_or_the_beginning_of_an_answer_is_text(self, space: str) -> None:
+        for prompt in ("", "<|assistant|>", "<|assistant|>\n"):
+            assert text(read(space, generation_prompt=prompt)) == space
+            assert text(read(f"{space}<tool_call>ping</tool_call>", generation_prompt=prompt)) == space
+
     def test_the_raw_block_is_the_call_as_it_was_written(self) -> None:
         written = "<tool_call>create_log\n<arg_key>n</arg_key>\n<arg_value> 3 </arg_value>\n</tool_call>"
         (end,) = [event for event in read(f"So:\n{written}<|observation|>") if isinstance(event, ToolEnd)]

@@ -53,6 +53,7 @@ def heal(text: str, pattern: str = "thinking", **options: Any) -> tuple[str, str
         ("<think>Plan.</think>", "Plan."),
         ("<thinking>\nPlan.\n</thinking>", "Plan."),
         ("<scratchpad>Plan.</scratchpad>", "Plan."),
+        ("<mm:think>Plan.</mm:think>", "Plan."),
         ("```thinking\nPlan.\n```\n", "Plan."),
         ("````thinking\nPlan.\n```\nx\n````\n", "Plan.\n```\nx"),
         ("~~~thinking\nPlan.\n```py\n```\n~~~\n", "Plan.\n```py\n```"),

@@ -100,6 +100,8 @@ class ValueReader:
         self._out = 0
         self._before_first = False
         """Whether a newline that is layout may still come before the value."""
+        self._newline = "\n"
+        """The newline that belongs to the tags: the one before the value says how lines end here."""
         self.run_limit = 0
         """Up to which position `read_run` may go."""
         self._tape = Tape()
@@ -114,6 +116,7 @@ class ValueReader:
         self._start = self._out = tape.pos
         self._candidate = None
         self._before_first = self._ends.has_layout
+        self._newline = "\n"
         arguments.begin(key, events, is_text=is_text)
 
     @property
@@ -126,8 +129,13 @@ class ValueReader:
         closer is missing. GOING: more input."""
         tape, ends = self._tape, self._ends
         if self._before_first and tape.i < len(tape.text):
+            beginning = tape.text[tape.i : tape.i + 2]
+            if beginning == "\r" and not final:
+                return GOING
             self._before_first = False
-            tape.i += tape.text[tape.i] == "\n"
+            if beginning == "\r\n":
+                self._newline = beginning
+            tape.i += len(self._newline) if beginning.startswith(self._newline) else 0
             self._start = self._out = tape.pos
         while True:
             if self._candidate is not None:
@@ -177,7 +185,8 @@ class ValueReader:
     def in_run(self) -> bool:
         """Whether `read_run` may be asked: nothing is held but perhaps a newline before the cursor, and behind it what
         may begin a tag."""
-        return self.arguments.streams and self._candidate is None and not self._before_first
+        is_going = self.arguments.streams and self._candidate is None and not self._before_first
+        return is_going and self._newline == "\n"
 
     def _read_ahead(self, candidate: int, *, final: bool) -> bool | None:
         """Whether the candidate is real; None while that is open. Once it is known the cursor is back at it."""
@@ -220,7 +229,7 @@ class ValueReader:
         """The value ends at the tag at the cursor. If that is not its closer, a newline before it is layout."""
         tape = self._tape
         behind = self._ends.end_of_closer(tape.text, tape.i)
-        end = self._before_newline() if behind is None or self._ends.has_layout else tape.pos
+        end = self._before_newline(is_over=True) if behind is None or self._ends.has_layout else tape.pos
         self._give(end, events)
         self.arguments.end(tape.slice(self._start, end), events)
         if behind is None:
@@ -231,10 +240,14 @@ class ValueReader:
         tape.i = behind
         return DONE
 
-    def _before_newline(self) -> int:
-        """The cursor's position, or that of a newline before it which belongs to the value."""
-        pos = self._tape.pos
-        return pos - (pos > self._out and self._tape.slice(pos - 1, pos) == "\n")
+    def _before_newline(self, *, is_over: bool = False) -> int:
+        """The cursor's position, or that of a newline before it which belongs to the value; while the value is not over
+        also of the beginning of one."""
+        pos, newline = self._tape.pos, self._newline
+        tail = self._tape.slice(max(self._out, pos - len(newline)), pos)
+        if tail.endswith(newline):
+            return pos - len(newline)
+        return pos - (not is_over and len(newline) > 1 and tail.endswith(newline[0]))
 
     def _give(self, end: int, events: list[Event] | None) -> None:
         if end > self._out:
