@@ -354,9 +354,8 @@ def test_values_leave_as_they_arrive() -> None:
 def test_an_apostrophe_in_triple_quotes_leaves_with_the_character_behind_it() -> None:
     scanner = create_inband_scanner("gemini")
     scanner.feed("```tool_code\nf(a='''it'")
-    (event,) = scanner.feed("s")
-    assert isinstance(event, ToolArgDelta)
-    assert event.delta == "'s"
+    events = scanner.feed("s")
+    assert "".join(event.delta for event in events if isinstance(event, ToolArgDelta)) == "'s"
 
 
 # Writing.
