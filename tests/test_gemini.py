@@ -351,6 +351,21 @@ def test_values_leave_as_they_arrive() -> None:
     assert pieces(scanner.feed("xy")) == ['"', "xy"]
 
 
+def test_an_apostrophe_in_triple_quotes_leaves_with_the_character_behind_it() -> None:
+    scanner = create_inband_scanner("gemini")
+    scanner.feed("```tool_code\nf(a='''it'")
+    events = scanner.feed("s")
+    assert "".join(event.delta for event in events if isinstance(event, ToolArgDelta)) == "'s"
+
+
+def test_a_model_that_writes_nothing_but_backticks_is_not_waited_for() -> None:
+    scanner = create_inband_scanner("gemini")
+    shown = "".join(event.text for _ in range(1000) for event in scanner.feed("`" * 20) if isinstance(event, Text))
+    assert scanner.held_chars < 5_000
+    shown += "".join(event.text for event in scanner.flush() if isinstance(event, Text))
+    assert shown == "`" * 20_000
+
+
 # Writing.
 
 

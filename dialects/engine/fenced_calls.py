@@ -27,6 +27,9 @@ FENCE = "```"
 LONGEST_FENCE = 6
 """The longest fence, in backticks, that may be markup."""
 
+_LONGEST_RUN = 64
+"""How many backticks are waited for; the next one begins another run."""
+
 _TOO_LONG = "`" * (LONGEST_FENCE + 1)
 _LINE_END = r"[ \t]{0,16}+\r?\n"
 _COMMENTS = r"\s{0,64}+(?:(?:#|(?:import|from)\s)[^\n]{0,256}+\n\s{0,64}+){0,4}+"
@@ -36,7 +39,7 @@ _line_end = regex.compile(_LINE_END)
 _line_end_or_cut = regex.compile(rf"{_LINE_END}|[ \t\r]{{0,16}}+\Z")
 _rest_of_closer = regex.compile(r"[ \t]{0,16}+\r?(?=[\n<])")
 _rest_of_closer_or_cut = regex.compile(r"[ \t]{0,16}+\r?(?=[\n<]|\Z)")
-_run_of_ticks = re.compile(r"`+")
+_run_of_ticks = re.compile(rf"`{{1,{_LONGEST_RUN}}}+")
 
 
 class FencedCallScanner(PythonBlockScanner):
@@ -254,4 +257,5 @@ class FencedCallScanner(PythonBlockScanner):
         """The run of backticks at the cursor; None while it may go on."""
         run = _run_of_ticks.match(self.tape.text, self.tape.i)
         assert run is not None
-        return None if run.end() == len(self.tape.text) and not self.final else run[0]
+        may_go_on = run.end() == len(self.tape.text) and len(run[0]) < _LONGEST_RUN and not self.final
+        return None if may_go_on else run[0]

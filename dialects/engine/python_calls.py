@@ -529,7 +529,7 @@ class PythonCallReader:
         tape, quote = self.tape, self._form.quote
         text, end = tape.text, tape.i + len(quote)
         if not text.startswith(quote, tape.i):
-            if end > len(text) and not self._final:
+            if quote.startswith(text[tape.i :]) and not self._final:
                 return None
             self._take(quote[0], 1)
             return self._string
