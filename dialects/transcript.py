@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.rendering import compact_json, without_surrogates
-from dialects.factory import get_dialect
+from dialects.factory import NoScannerError, get_dialect
 from dialects.injection import Neutralizer
 from dialects.messages import (
     Message,
@@ -127,9 +127,12 @@ def encode_history(
 def render_tool_prompt(tools: Sequence[ToolLike], dialect: str | Dialect) -> str:
     """What tells a model about its tools: one JSON object a line between `<tools>` tags, then the dialect's guide.
 
-    Raises `MessageError` for tools that are not well-formed and `UnknownDialectError`.
+    Raises `MessageError` for tools that are not well-formed, `UnknownDialectError`, and `NoScannerError` for a dialect
+    that can only be written: nobody could read what a model was taught.
     """
     spoken = _resolve(dialect)
+    if spoken.scanner is None:
+        raise NoScannerError(f"the dialect {spoken.name!r} cannot be read yet, so there is no guide that teaches it")
     declared = read_tools(tools)
     if declared is None:
         raise MessageError("tools", "expected a list of tools, found None")

@@ -11,6 +11,7 @@ from dialects import (
     dialect_names,
     encode_history,
     get_dialect,
+    render_tool_prompt,
     render_transcript,
     scan,
     templates,
@@ -144,3 +145,9 @@ def test_a_models_dialect_is_known_whether_it_is_read_or_not(model: str, name: s
     assert dialect_for_model(model).name == name
     if name in (*NAMES, None):
         assert pattern_for(model).name == THINKING
+
+
+@every_dialect
+def test_nobody_is_taught_what_cannot_be_read(name: str) -> None:
+    with pytest.raises(NoScannerError, match="no guide"):
+        render_tool_prompt([], name)
