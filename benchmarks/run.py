@@ -1,4 +1,6 @@
-"""Measures a dialect's scanner and prints tables: `python benchmarks/run.py [--quick] [--dialect NAME]`.
+"""Measures scanners and prints tables: `python benchmarks/run.py [--quick] [--dialect NAME]`.
+
+Without a dialect it is one table, a line for each; with one, everything about that one.
 
 Every figure is the median of several runs in this one process. The floor is a scanner that only wraps each chunk into a
 `Text` event, measured on the same chunks: a ratio to it says what scanning costs, on a fast machine and on a slow one.
@@ -68,17 +70,19 @@ class Measure(NamedTuple):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Measure a dialect's scanner.")
-    parser.add_argument("--dialect", default="kimi", choices=dialect_names(), help="which one (default: kimi)")
+    parser = argparse.ArgumentParser(description="Measure scanners.")
+    parser.add_argument("--dialect", choices=dialect_names(), help="everything about this one, not a line for each")
     parser.add_argument("--quick", action="store_true", help="small sizes, fewer runs: does it work, roughly how fast")
     options = parser.parse_args(argv)
     logging.getLogger("dialects").addHandler(logging.NullHandler())  # damaged calls are warned about
-    bench = Bench(lambda: create_inband_scanner(options.dialect, tools=TOOLS), runs=3 if options.quick else 5)
-
+    print(f"Python {sys.version.split()[0]}\n")
+    if options.dialect is None:
+        _overview(quick=options.quick)
+        return 0
+    bench = _bench(options.dialect, quick=options.quick)
     sizes = [50 * KB, 200 * KB] if options.quick else [50 * KB, 200 * KB, MB, 4 * MB]
     streams = [plain_prose(MB), prose_with_tags(MB), small_calls(options.dialect, 200 * KB)]
     streams += [large_call(options.dialect, size) for size in sizes]
-    print(f"dialect {options.dialect}, Python {sys.version.split()[0]}\n")
     in_chunks, in_one = _clean_tables(bench, streams)
     if not options.quick:
         print(
@@ -91,6 +95,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         at = sizes.index(size) - len(sizes)
         _damaged_table(bench, damaged_calls(options.dialect, size), in_chunks[at], in_one[at])
     return 0
+
+
+def _bench(dialect: str, *, quick: bool) -> "Bench":
+    return Bench(lambda: create_inband_scanner(dialect, tools=TOOLS), runs=3 if quick else 5)
+
+
+def _overview(*, quick: bool) -> None:
+    """A line for each dialect. Quick, all sizes are small."""
+    text, argument, small = (200 * KB, 50 * KB, 10 * KB) if quick else (MB, 200 * KB, MB)
+    _print_line("x floor:", ("prose", "with tags", "argument", "4 over 1", "one piece", "x argument"))
+    for dialect in dialect_names():
+        bench = _bench(dialect, quick=quick)
+        streams = (plain_prose(text), prose_with_tags(text), large_call(dialect, argument))
+        to_floor = [bench.measure(stream, CHUNK_CHARS).ratio for stream in streams]
+        calls = [large_call(dialect, size) for size in (small, 4 * small)]
+        chunks = [bench.measure(call, CHUNK_CHARS) for call in calls]
+        whole = [bench.measure(call, 0) for call in calls]
+        growth = [longer.seconds / shorter.seconds for shorter, longer in (chunks, whole)]
+        cells = [*(f"{ratio:.1f}" for ratio in to_floor), *(f"{times:.2f}" for times in growth)]
+        _print_line(dialect, (*cells, f"{chunks[-1].memory_ratio:.1f}"))
+
+
+def _print_line(name: str, cells: Iterable[str]) -> None:
+    print(f"{name:<14}" + "".join(f"{cell:>12}" for cell in cells), flush=True)
 
 
 def _clean_tables(bench: "Bench", streams: Iterable[Stream]) -> tuple[list[Measure], list[Measure]]:

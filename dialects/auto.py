@@ -23,7 +23,7 @@ from dialects.engine.scanner import Scanner, State
 from dialects.events import Event
 from dialects.thinking import ThinkingScanner
 
-__all__ = ["Decider", "Handover", "Match", "Openers", "openers", "thinking_opener"]
+__all__ = ["Decider", "Handover", "Match", "Openers", "has_plain_tags", "openers", "thinking_opener"]
 
 _LONGEST_OPENER = 128
 """How many characters the tag that opens a call has at most, up to the end of its name."""
@@ -130,9 +130,10 @@ class Decider(ThinkingScanner):
         return events
 
     def _read_generation_prompt(self) -> None:
+        decided = self.handover  # at the end of the stream, before everything was made as new
         super()._read_generation_prompt()
         self._is_first = True
-        self.handover = None
+        self.handover = decided
 
     # States.
 
@@ -265,7 +266,7 @@ def openers(dialects: tuple[Dialect, ...]) -> Openers:
     tokens = {token: _only(found) for token, found in owners.items() if token not in openers}
     deciding = tuple(token for token, name in tokens.items() if name is not None)
     own = {marker for marker in ThinkingScanner.text_markers.literals if not marker.startswith(deciding)}
-    special = {token for token in tokens if not all(map(_is_plain, owners[token]))}
+    special = {token for token in tokens if not all(map(has_plain_tags, owners[token]))}
 
     def with_calls(literals: Iterable[str]) -> TagSet:
         names = {opener[1:].rstrip(">") for opener in openers if opener.startswith("<")}
@@ -287,7 +288,8 @@ def openers(dialects: tuple[Dialect, ...]) -> Openers:
     )
 
 
-def _is_plain(dialect: Dialect) -> bool:
+def has_plain_tags(dialect: Dialect) -> bool:
+    """Whether a person may write the dialect's tags by chance."""
     return dialect.scanner is not None and issubclass(dialect.scanner, PlainTagScanner)
 
 

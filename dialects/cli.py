@@ -205,6 +205,11 @@ def _heal(options: argparse.Namespace) -> int:
         print(row, file=sys.stderr)
     if stream.junk:
         print(f"junk     {stream.junk} events without a chunk were dropped", file=sys.stderr)
+    if not stream.events and stream.error is None:
+        print(
+            "empty    no chunk of a chat completion was read: lines of an event stream begin with data:",
+            file=sys.stderr,
+        )
     if stream.error is not None:
         print(f"error    {' '.join(stream.error.split())}", file=sys.stderr)
     return OK

@@ -64,7 +64,7 @@ def read_transcript(
 ) -> tuple[Message, ...]:
     """The messages of a transcript, as `render_transcript` or the model's own chat template wrote it.
 
-    A dialect without `turns` reads it all as one assistant's turn. Raises what `create_inband_scanner` raises.
+    A text in which no turn begins is one assistant's turn. Raises what `create_inband_scanner` raises.
     """
     if not isinstance(text, str):
         raise TypeError(f"read_transcript takes a str, not {type(text).__name__}")
@@ -84,8 +84,9 @@ class _Reader:
         return create_inband_scanner(self.dialect.name, tools=self.tools)
 
     def transcript(self, text: str) -> Iterator[Message]:
-        if self.dialect.turns is None:
-            yield self.turn(text, "messages[0]")
+        if self.dialect.turns is None or not self.dialect.turns.are_in(text):
+            if text.strip():
+                yield self.turn(text, "messages[0]")
             return
         for index, turn in enumerate(self.dialect.turns.read(text)):
             if turn.role == "assistant":

@@ -272,20 +272,24 @@ class DeepSeek(Dialect):
 
     name = "deepseek"
     title = "DeepSeek V3, R1 and V3.1 to V4.1"
-    models = r"deepseek(?:.*[^a-z0-9])?(?:v[34]|r1)(?!\d)"
-    rank = -1
+    models = r"deepseek(?:.*[^a-z0-9])?(?:v3[._-]?[12]|v4[._-]?1|v[34]|r1)(?!\d)"
+    rank = -2
     control_tokens = CONTROL_TOKENS
     scanner = DeepSeekScanner
     generation_prompt = ASSISTANT
+    template_marks = ((DSML,),)
     turns = Turns(
         headers={
-            "tool": rf"(?={RESULTS_BEGIN}|{RESULT_BEGIN})",
+            "tool": rf"(?={RESULTS_BEGIN}|{RESULT_BEGIN})|{USER}(?=<tool_result>)"
+            rf"|(?<={TEXT_END})(?=\n\n<function_results>)",
             "user": USER,
             "assistant": ASSISTANT,
             "system": SYSTEM,
         },
         end=TEXT_END,
-        result=rf"{RESULT_BEGIN}(?P<text>.*?){RESULT_END}",
+        result=rf"(?:{RESULTS_BEGIN})?{RESULT_BEGIN}(?P<text>.*?){RESULT_END}(?:\s*{RESULTS_END})?"
+        r"|(?:<function_results>\n)?<result>(?P<text>.*?)</result>(?:\n</function_results>\s*|(?=\n<result>))"
+        r"|<tool_result>(?P<text>.*?)</tool_result>(?=\n\n|\Z)",
         start=TEXT_BEGIN,
         begins_with_text=True,
     )

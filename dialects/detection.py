@@ -6,10 +6,10 @@ Ambiguity and ignorance are answers too. (What a stream says of its dialect, the
 import re
 from functools import cache
 
-from dialects.auto import Match
+from dialects.auto import Match, has_plain_tags
 from dialects.engine.dialect import Dialect
 from dialects.factory import all_dialects
-from dialects.messages import ToolCall, ToolResult
+from dialects.messages import Message, ToolCall, ToolResult
 from dialects.templates import FAMILIES
 
 __all__ = ["Match", "dialect_for_model", "dialect_for_template", "template_for_model"]
@@ -21,6 +21,10 @@ _NOT_READ_YET = {
 """Families whose dialect this package does not have. An id that names one of them beside a family that it has (a
 distilled model) is not answered with the other's dialect, unless that one goes first."""
 
+_POINT = re.compile(r"(?<=\d)[p_-](?=\d(?![\d.b]))", re.IGNORECASE)
+"""How hosts that allow no point in an id write that of a version: `kimi-k2p5`, `minimax-m2-5`. With more digits behind
+it, or a `b`, it is no point but stands before a date or a size: `Kimi-K2-0905`, `Qwen3-8B`."""
+
 
 def dialect_for_model(model_id: str) -> Match:
     """The dialect that the models with this id speak, by the patterns that each dialect has for them.
@@ -30,10 +34,11 @@ def dialect_for_model(model_id: str) -> Match:
     """
     if not isinstance(model_id, str):
         raise TypeError(f"a model id is a str, not {type(model_id).__name__}")
-    found = [dialect for dialect in all_dialects() if re.search(dialect.models, model_id, re.IGNORECASE)]
+    spelled = _POINT.sub(".", model_id)
+    found = [dialect for dialect in all_dialects() if re.search(dialect.models, spelled, re.IGNORECASE)]
     first = min((dialect.rank for dialect in found), default=0)
     best = [dialect for dialect in found if dialect.rank == first]
-    other = next((name for name, known in _NOT_READ_YET.items() if re.search(known, model_id, re.IGNORECASE)), None)
+    other = next((name for name, known in _NOT_READ_YET.items() if re.search(known, spelled, re.IGNORECASE)), None)
     if other is not None and first == 0:
         return Match(None, (), f"{model_id!r} names the family {other}, whose dialect this package does not read yet")
     names = tuple(dialect.name for dialect in best)
@@ -46,7 +51,7 @@ def dialect_for_model(model_id: str) -> Match:
 
 # Chat templates.
 
-_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\([\"'])")
 _SAMPLE_CALL = ToolCall("call_1", "f", {"key": "text"})
 _SAMPLE_RESULT = ToolResult("call_1", "f", "text")
 
@@ -54,14 +59,15 @@ _SAMPLE_RESULT = ToolResult("call_1", "f", "text")
 def dialect_for_template(text: str) -> Match:
     """The dialect whose calls a chat template writes; `text` is the template's source (Jinja, as a rule).
 
-    It is the dialect all of whose call markers the text holds; of several, the one with the most of them. Where two
-    dialects write calls alike, the place of the results decides, if the text names it. A template that writes the
-    turns of a family but none of its calls is not answered with that family. Raises TypeError if the text is no str.
+    It is the dialect whose call markers, in one of its forms, the text holds; of several, the one with the most of
+    them. Where two dialects write calls alike, the place of the results decides, if the text names it. A template that
+    writes the turns of a family but none of its calls is not answered with that family. Raises TypeError if the text is
+    no str.
     """
     if not isinstance(text, str):
         raise TypeError(f"a chat template is a str, not {type(text).__name__}")
-    text = _ESCAPED.sub(lambda escape: chr(int(escape[1], 16)), text)
-    fitting = {it: marks for it in all_dialects() if (marks := _call_marks(it)) and all(map(text.__contains__, marks))}
+    text = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else escape[2], text)
+    fitting = {dialect: marks for dialect in all_dialects() if (marks := _marks_in(text, dialect))}
     most = max(map(len, fitting.values()), default=0)
     alike = [dialect for dialect, marks in fitting.items() if len(marks) == most]
     if not alike:
@@ -76,11 +82,22 @@ def dialect_for_template(text: str) -> Match:
     return Match(names[0], names, f"{written}, and results behind {_results_header(placed[0])}")
 
 
+def _marks_in(text: str, dialect: Dialect) -> tuple[str, ...]:
+    """The marks of that form of a dialect's calls which the text holds, and of which it holds the most."""
+    held = (marks for marks in _forms(dialect) if all(mark in text for mark in marks))
+    return max(held, key=len, default=())
+
+
 @cache
-def _call_marks(dialect: Dialect) -> tuple[str, ...]:
-    """The control tokens that a call is written with, in their order."""
+def _forms(dialect: Dialect) -> tuple[tuple[str, ...], ...]:
+    """What a template holds that writes the dialect's calls: for each form all control tokens of a call, in their
+    order, and where nobody writes such a token by chance, any that a turn without calls does not have."""
     call = dialect.render_assistant_tool_calls([_SAMPLE_CALL])
-    return tuple(sorted({token for token in dialect.control_tokens if token in call}, key=call.index))
+    written = tuple(sorted({token for token in dialect.control_tokens if token in call}, key=call.index))
+    if has_plain_tags(dialect):
+        return (written, *dialect.template_marks)
+    turn = dialect.transcript_text([Message("assistant", "text", reasoning="text")], None)
+    return (written, *dialect.template_marks, *((token,) for token in written if token not in turn))
 
 
 @cache
@@ -98,11 +115,12 @@ def template_for_model(model_id: str) -> Match:
     """
     if not isinstance(model_id, str):
         raise TypeError(f"a model id is a str, not {type(model_id).__name__}")
-    found = [family for family in FAMILIES if re.search(family.models, model_id, re.IGNORECASE)]
+    spelled = _POINT.sub(".", model_id)
+    found = [family for family in FAMILIES if re.search(family.models, spelled, re.IGNORECASE)]
     best = [family for family in found if family.rank == min(it.rank for it in found)]
     if not best:
         return Match(None, (), f"no family that has templates fits {model_id!r}")
-    fitting = [it for family in best for it in family.templates if re.search(it.models, model_id, re.IGNORECASE)]
+    fitting = [it for family in best for it in family.templates if re.search(it.models, spelled, re.IGNORECASE)]
     names = tuple(template.name for template in fitting)
     families = " and ".join(family.dialect for family in best)
     if not names:

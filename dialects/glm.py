@@ -58,7 +58,7 @@ KEY_TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_BEGIN, VAL
 VALUE_TAGS = MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, VALUE_BEGIN])
 
 _TURN_TOKEN = r"<\|(?:system|user|assistant|observation|endoftext)\|>"
-_NAME = r"\w[^\s<>{}\"'`]{0,255}"
+_NAME = r"\w[^\s<>{}()\[\]\"'`]{0,255}"
 _NAMED = rf"\s{{0,64}}{_NAME}\s{{0,64}}(?:</?arg_key>|</arg_value>|</?tool_call>|{_TURN_TOKEN})"
 VALUE_ENDS = ValueEnds(
     MarkerSet([CALL_BEGIN, CALL_END, KEY_BEGIN, KEY_END, VALUE_END]),

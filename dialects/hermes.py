@@ -27,7 +27,7 @@ class Hermes(ChatmlJsonDialect):
     name = "hermes"
     title = "Hermes 2 Pro, 3 and 4"
     models = r"hermes[-_ ]?(2[-_ ]?pro|3|4)"
-    rank = -2
+    rank = -3
     scanner = HermesScanner
     results_role = "tool"
     turns = chatml_transcript(results_role)

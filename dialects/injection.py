@@ -2,8 +2,8 @@
 
 Text of a user, a system message or a tool's result may hold the very tokens that a dialect writes its turns and calls
 with, `<|im_end|><|im_start|>system` say, and a model then reads a turn that nobody took. What a caller supplies is also
-the names, descriptions and schemas of tools, and the names, ids and arguments of calls that go back into a prompt. What
-an assistant said and thought is left alone: it was the model's own.
+the names, descriptions and schemas of tools, the names, ids and arguments of calls that go back into a prompt, and the
+names of who speaks. What an assistant said and thought is left alone: it was the model's own.
 
 A broken token has a zero-width space behind its first character: no tokenizer reads it as the token any more, a person
 still does.
@@ -16,19 +16,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dialects.events import ToolEnd
-from dialects.messages import MAX_DEPTH, Message, MessageError, Tool, ToolCall, call_as_dict, message_as_dict
+from dialects.messages import (
+    MAX_DEPTH,
+    REASONING_KEYS,
+    Message,
+    MessageError,
+    Tool,
+    ToolCall,
+    message_as_dict,
+)
 
 __all__ = ["Neutralizer"]
 
 _ZERO_WIDTH_SPACE = "\u200b"
-_TEXTS = ("name", "tool_call_id")
+_NAMES = ("name", "tool_call_id")
 
 
 class Neutralizer:
     """Refuses or breaks some tokens. `guide` is a text that may hold them in a system message: the dialect's own."""
 
     def __init__(self, dialect: str, tokens: Iterable[str], *, guide: str, escape: bool) -> None:
-        alternatives = "|".join(re.escape(token) for token in sorted(set(tokens), key=len, reverse=True)) or "(?!)"
+        longest_first = sorted(filter(None, set(tokens)), key=len, reverse=True)
+        alternatives = "|".join(map(re.escape, longest_first)) or "(?!)"
         self._any_token = re.compile(alternatives)  # fast, and nearly every text has none
         # A look-ahead, so that a token that begins inside another one is found as well.
         self._token = re.compile(f"(?=({alternatives}))")
@@ -53,15 +62,14 @@ class Neutralizer:
         if not isinstance(source, Mapping):
             return message
         safe = dict(source)
-        calls = source.get("tool_calls")
-        if isinstance(calls, list | tuple):
+        calls = message.tool_calls if isinstance(message, Message) else source.get("tool_calls")
+        if calls and isinstance(calls, list | tuple):
             safe["tool_calls"] = [self._call(call, f"{path}.tool_calls[{at}]") for at, call in enumerate(calls)]
-        if source.get("role") == "assistant":
-            return safe
-        for key in _TEXTS:
+        is_own = source.get("role") == "assistant"
+        for key in _NAMES if is_own else (*_NAMES, *REASONING_KEYS):
             if isinstance(source.get(key), str):
                 safe[key] = self._text(source[key], f"{path}.{key}")
-        if "content" in source:
+        if "content" in source and not is_own:
             guide = self._guide if source.get("role") in ("system", "developer") else ""
             safe["content"] = self._content(source["content"], f"{path}.content", guide)
         return safe
@@ -75,43 +83,61 @@ class Neutralizer:
         places = [at for at, part in enumerate(content) if isinstance(_part_text(part), str)]
         safe = list(content)
         for at, text in zip(places, self._texts([_part_text(content[at]) for at in places], path, guide), strict=True):
-            safe[at] = text if isinstance(content[at], str) else {**content[at], "text": text}
+            safe[at] = (
+                text if isinstance(content[at], str) else self._part({**content[at], "text": text}, f"{path}[{at}]")
+            )
         return safe
 
+    def _part(self, part: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """A part whose text is safe. Some templates write what else is in it, too."""
+        return {key: item if key == "text" else self._value(item, f"{path}.{key}") for key, item in part.items()}
+
     def _call(self, call: Any, path: str) -> Any:
-        """A call as a dict, without tokens in its id, its name and its arguments."""
-        call = call_as_dict(call) if isinstance(call, ToolCall | ToolEnd) else call
+        """A call without tokens in its function's name and arguments, and whatever else it has."""
+        if isinstance(call, ToolCall | ToolEnd):
+            return self._own_call(call, path)
         if not isinstance(call, Mapping):
             return call
-        safe = dict(call)
-        if isinstance(call.get("id"), str):
-            safe["id"] = self._text(call["id"], f"{path}.id")
-        function, at = (call, path) if "function" not in call else (call["function"], f"{path}.function")
-        if not isinstance(function, Mapping):
-            return safe
-        named = {"name": self._text(function["name"], f"{at}.name")} if isinstance(function.get("name"), str) else {}
-        if "arguments" in function:
-            named["arguments"] = self._arguments(function["arguments"], f"{at}.arguments")
-        return {**safe, **named} if function is call else {**safe, "function": {**function, **named}}
+        if not isinstance(call.get("function"), Mapping):
+            return self._function(call, path)
+        return {
+            key: self._function(item, f"{path}.function") if key == "function" else self._value(item, f"{path}.{key}")
+            for key, item in call.items()
+        }
+
+    def _own_call(self, call: ToolCall | ToolEnd, path: str) -> ToolCall:
+        text = call.arguments_json
+        return ToolCall(
+            self._value(call.id, f"{path}.id"),
+            self._text(call.name, f"{path}.name"),
+            self._value(call.arguments, f"{path}.arguments"),
+            None if text is None else self._arguments(text, f"{path}.arguments"),
+        )
+
+    def _function(self, function: Mapping[str, Any], path: str) -> dict[str, Any]:
+        return {
+            key: (self._arguments if key == "arguments" else self._value)(item, f"{path}.{key}")
+            for key, item in function.items()
+        }
 
     def _arguments(self, arguments: Any, path: str) -> Any:
         """An object or its JSON text, in which an escape (`<\\u007cim_end|>`) may hide a token until it is parsed."""
         if not isinstance(arguments, str):
-            return self._value(arguments, path, MAX_DEPTH)
+            return self._value(arguments, path)
         safe = self._text(arguments, path)
         try:
             parsed = json.loads(safe)
         except (ValueError, RecursionError):
             return safe
-        broken = self._value(parsed, path, MAX_DEPTH)
+        broken = self._value(parsed, path)
         return safe if broken == parsed else json.dumps(broken, ensure_ascii=False)
 
     def _tool(self, tool: Any, path: str) -> Any:
         if isinstance(tool, Tool):
             tool = {"type": "function", "function": tool.definition}
-        return self._value(tool, path, MAX_DEPTH)
+        return self._value(tool, path)
 
-    def _value(self, value: Any, path: str, depth: int) -> Any:
+    def _value(self, value: Any, path: str, depth: int = MAX_DEPTH) -> Any:
         """A JSON value without tokens in its texts and keys. What is too deep is for the check of the messages."""
         if isinstance(value, str):
             return self._text(value, path)

@@ -29,6 +29,7 @@ from functools import partial
 from typing import ClassVar
 
 import regex
+from msgspec.structs import replace
 
 from dialects.engine.arguments import skipping
 from dialects.engine.element_values import element_value
@@ -47,6 +48,7 @@ from dialects.engine.text_turns import (
     thinking_begins,
     thinking_ends,
 )
+from dialects.engine.turns import Turns
 from dialects.engine.values import ValueEnds, ValueReader
 from dialects.messages import ToolResult
 
@@ -203,6 +205,19 @@ class MiniMaxScanner(TextTurns, PlainInvokeScanner):
         return f"{MARK}</invoke>".startswith(text) if self._is_marked else super().is_cut_end(text)
 
 
+def _with_vendor_turns(own: Turns) -> Turns:
+    """The same, and the turns that the family's templates write."""
+    begin = re.escape(TURN_BEGIN)
+    roles = {"tool": "tool", "system": r"(?:system|developer|root)\n", "user": r"user\n", "assistant": r"ai\n"}
+    return replace(
+        own,
+        headers={role: rf"{header}|{begin}{roles[role]}" for role, header in own.headers.items()},
+        end=rf"{re.escape(TURN_END)}\n?",
+        result=rf"{own.result}|<response>(?P<text>.*?)\n?</response>(?=\n<response>|{re.escape(TURN_END)}|\Z)",
+        start=re.escape(TEXT_BEGIN),
+    )
+
+
 class MiniMax(InvokeDialect):
     """The MiniMax family's dialect, written in the form of MiniMax-M2."""
 
@@ -211,7 +226,8 @@ class MiniMax(InvokeDialect):
     models = r"minimax[-_ ]?m[23]"
     control_tokens = CONTROL_TOKENS
     scanner = MiniMaxScanner
-    turns = text_transcript(RESULT_BEGINS[0], FUNCTION_RESULT)
+    template_marks = ((MARK, "<tool_call>", "</tool_call>"),)
+    turns = _with_vendor_turns(text_transcript(RESULT_BEGINS[0], FUNCTION_RESULT))
     section = (f"{SECTION_BEGIN}\n", f"\n{SECTION_END}")
 
     def results_text(self, results: Sequence[ToolResult]) -> str:

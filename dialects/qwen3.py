@@ -27,6 +27,7 @@ class Qwen3(ChatmlJsonDialect):
     name = "qwen3"
     title = "Qwen2.5, Qwen3 and QwQ"
     models = r"qwen[-_ ]?2\.5|qwen[-_ ]?3(?![-_ ]?coder)(?!\.\d)|qwq"
+    rank = -1
     scanner = Qwen3Scanner
     results_role = "user"
     turns = chatml_transcript(results_role)

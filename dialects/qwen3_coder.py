@@ -76,6 +76,7 @@ class Qwen3Coder(Dialect):
     name = "qwen3-coder"
     title = "Qwen3-Coder, Qwen3.5 and later"
     models = r"qwen[-_ ]?3[-_ ]?coder|qwen[-_ ]?3\.[5-9]"
+    rank = -1
     control_tokens = CONTROL_TOKENS
     scanner = Qwen3CoderScanner
     generation_prompt = f"{TURN_BEGIN}assistant\n"

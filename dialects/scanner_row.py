@@ -179,6 +179,7 @@ class ScannerRow:
     def _behind(self, events: list[Event]) -> list[Event]:
         """What the thinking healer makes of a dialect's text."""
         out: list[Event] = []
+        quotes = {id(event) for event in self._dialect.quotes} if self._dialect is not None else ()
         for event in events:
             healer = self._thinking
             if healer is not None and (
@@ -188,14 +189,12 @@ class ScannerRow:
                 out += self._drafted(event, healer)
                 continue
             if isinstance(event, Text):
-                if self._cut:
-                    text = event.text[self._cut :]
-                    self._cut -= len(event.text) - len(text)
-                    event = Text(text)
+                text = event.text[self._cut :]
+                self._cut -= len(event.text) - len(text)
                 if healer is None:
-                    out += [event] if event.text else []
+                    out += [Text(text)] if text else []
                 else:
-                    out += healer.feed(event.text)
+                    out += healer.quote(text) if id(event) in quotes else healer.feed(text)
                 continue
             if healer is not None and not isinstance(event, ToolArgDelta | ThinkingDelta):
                 out += healer.settle()

@@ -90,6 +90,11 @@ class ThinkingScanner(PlainTagScanner):
         self.generation_prompt = prompt
         return events
 
+    def quote(self, text: str) -> list[Event]:
+        """Text that is text, whatever it holds: a call of a tool that is not there."""
+        self._mention_until = self.tape.end + len(text)
+        return self.feed(text)
+
     def think(self, text: str) -> list[Event]:
         """Text that is thinking, whatever it holds: a draft of a call. Nothing of it is read as a tag."""
         if self.held_chars:

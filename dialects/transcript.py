@@ -22,7 +22,7 @@ from dialects.messages import (
     read_messages,
     read_tools,
 )
-from dialects.templates import TemplateError, find_template, templates_of
+from dialects.templates import TemplateError, find_template, templates_of, tokens_of
 from dialects.templates import write as write_template
 
 __all__ = ["TemplateError", "encode_history", "render_tool_prompt", "render_transcript", "templates"]
@@ -77,7 +77,9 @@ def render_transcript(
     if neutralize not in _NEUTRALIZE:
         raise ValueError(f"neutralize is one of {', '.join(_NEUTRALIZE)}, not {neutralize!r}")
     if neutralize != "keep":
-        tokens = (*spoken.control_tokens, *(chosen.control_tokens if chosen else ()))
+        ends = (template_options.get("bos_token"), template_options.get("eos_token"))
+        given = (token for token in ends if isinstance(token, str))
+        tokens = (*spoken.control_tokens, *tokens_of(spoken.name), *given)
         safe = Neutralizer(spoken.name, tokens, guide=_guide_of(spoken), escape=neutralize == "escape")
         messages, tools = safe.messages(messages), safe.tools(tools)
     if chosen is None:

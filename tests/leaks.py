@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dialects import dialect_names
-
-__all__ = ["CASES", "DECIDED", "RUNNABLE", "chunk", "native", "response_of", "stream_of", "text"]
+__all__ = ["CASES", "DECIDED", "Chunk", "chunk", "native", "response_of", "stream_of", "text"]
 
 Chunk = dict[str, Any]
 Case = Mapping[str, Any]
@@ -26,16 +24,6 @@ DECIDED: dict[str, tuple[Chunk, str]] = {
     ),
 }
 """By case id: what is expected instead, and why. The other debatable cases come out as they expect."""
-
-WAITING = {
-    "heal-dsml-only-closers",
-    "heal-dsml-tool-choice-none",
-    "heal-native-call-echoed-as-text",
-    "heal-gemma-markup-in-content",
-    "heal-deepseek-eos-in-content",
-}
-RUNNABLE = [case for case in CASES if not (case["id"] in WAITING and case["dialect"] not in dialect_names())]
-"""Those whose dialect can be read."""
 
 
 def chunk(delta: Chunk | None = None, finish: str | None = None, *, index: int = 0, **fields: Any) -> Chunk:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dialects import (
     Message,
     MessageError,
+    NoScannerError,
     Text,
     ThinkingDelta,
     ToolCall,
@@ -48,6 +49,11 @@ from tests.streams import stream_texts
 from tests.test_laws import examples
 
 every_dialect = pytest.mark.parametrize("dialect", dialect_names())
+every_template = pytest.mark.parametrize(
+    ("dialect", "template"), [(dialect, template) for dialect in dialect_names() for template in templates(dialect)]
+)
+WRITE_NO_TOOLS = {"DeepSeek-V3", "DeepSeek-V3-0324", "DeepSeek-R1-0528", "DeepSeek-V3.1"}
+WRITE_ONE_CALL = {"gpt-oss-120b"}
 QUESTION: list[dict[str, Any]] = [{"role": "user", "content": "How high is the tide?"}]
 
 
@@ -129,7 +135,7 @@ class TestEveryDialect:
         assert [(end.name, end.arguments, end.repairs) for step in result.steps for end in step.calls] == [
             (call.name, call.arguments, ()) for call in (*first, *second)
         ]
-        assert [outcome.content for step in result.steps for outcome in step.outcomes] == [
+        assert [outcome.content for step in result.steps for outcome in step.results] == [
             '{"port":"Büsum","day":3,"metres":3.2}',
             '{"port":"007","day":1,"metres":3.2}',
             f"noted {len(NASTY)}",
@@ -176,6 +182,30 @@ class TestEveryDialect:
         assert all(later.startswith(earlier) for earlier, later in pairwise(prompts))
 
     @every_dialect
+    def test_a_made_up_result_is_cut_and_the_real_one_goes_back(self, dialect: str) -> None:
+        toolset = Toolset(TOOLS)
+        call = ToolCall("call_1", "tide", {"port": "Husum"})
+        question = Message("user", "x")
+        made_up = [
+            Message("assistant", "I look.", tool_calls=(call,)),
+            Message("tool", "nine metres", tool_call_id="call_1", name="tide"),
+            Message("assistant", "It is nine metres high."),
+        ]
+        text = render_transcript([question, *made_up], dialect, tools=toolset.known)
+        text = text.removeprefix(render_transcript([question], dialect))
+        script = Script(text.removeprefix(get_dialect(dialect).generation_prompt), reply(dialect, text="3.2 m."))
+
+        async def main() -> TurnResult:
+            return await run_turn(script, QUESTION, toolset, dialect=dialect)
+
+        result = run(main)
+        assert (result.reason, result.text, script.closed) == ("answered", "3.2 m.", 2)
+        assert result.steps[0].stopped is not None
+        assert [end.arguments for end in result.steps[0].calls] == [{"port": "Husum"}]
+        assert "nine metres" not in script.prompts[1]
+        assert "3.2}" in script.prompts[1]
+
+    @every_dialect
     def test_a_call_starts_before_the_stream_ends(self, dialect: str) -> None:
         sent = 0
         begun_at: list[int] = []
@@ -199,33 +229,42 @@ class TestEveryDialect:
             prompt = get_dialect(dialect).generation_prompt
             return await run_step(stream(), toolset, dialect=dialect, generation_prompt=prompt)
 
-        assert [outcome.kind for outcome in run(main).outcomes] == [None, None]
+        assert [outcome.kind for outcome in run(main).results] == [None, None]
         assert begun_at[0] < len(text) - len("Tönning")
 
-    @pytest.mark.parametrize(
-        ("dialect", "template"), [(name, template) for name in dialect_names() for template in templates(name)]
-    )
-    def test_with_a_vendors_template(self, dialect: str, template: str) -> None:
-        async def main() -> tuple[TurnResult, Script]:
-            toolset = Toolset(TOOLS)
-            call = ToolCall(None, "tide", {"port": "Büsum"})
-            script = Script(reply(dialect, call, toolset=toolset), reply(dialect, text="3.2 m."))
-            return await run_turn(script, QUESTION, toolset, dialect=dialect, template=template), script
-
-        result, script = run(main)
-        assert (result.reason, result.text) == ("answered", "3.2 m.")
+    @every_template
+    def test_the_same_task_with_a_vendors_template(self, dialect: str, template: str) -> None:
+        first = [ToolCall(None, "tide", {"port": "Büsum", "day": 3}), ToolCall(None, "tide", {"port": "007"})]
+        second = [ToolCall(None, "note", {"text": NASTY, "tags": ["a", "1"]})]
         toolset = Toolset(TOOLS)
-        conversation: list[Any] = [*QUESTION, *result.messages[:2]]
-        assert script.prompts[1] == render_transcript(
-            conversation,
-            dialect,
-            tools=toolset.tools,
-            template=template,
-            add_generation_prompt=True,
-            neutralize="escape",
+        script = Script(
+            reply(dialect, *first, text="I look.", toolset=toolset),
+            reply(dialect, *second, toolset=toolset),
+            reply(dialect, text="3.2 m."),
         )
-        assert "Büsum" in script.prompts[1]
-        assert "How high the water is." in script.prompts[0]
+
+        async def main() -> TurnResult:
+            return await run_turn(script, QUESTION, toolset, dialect=dialect, template=template, neutralize="keep")
+
+        result = run(main)
+        assert (result.reason, result.text) == ("answered", "3.2 m.")
+        assert [(end.name, end.arguments, end.repairs) for step in result.steps for end in step.calls] == [
+            (call.name, call.arguments, ()) for call in (*first, *second)
+        ]
+        told = [Message("system", render_tool_prompt(toolset.tools, dialect))] if template in WRITE_NO_TOOLS else []
+        for prompt, length in zip(script.prompts, (0, 3, 5), strict=True):
+            conversation = [*told, *read_messages(QUESTION), *result.messages[:length]]
+            assert prompt == render_transcript(
+                conversation, dialect, tools=toolset.tools, template=template, add_generation_prompt=True
+            )
+            assert "How high the water is." in prompt
+        # What stands behind the question, and behind the last result, a fresh scanner reads as what was called.
+        first_of_all = 1 if template in WRITE_ONE_CALL else 2
+        for behind, end, calls in (("tide?", 1, first[:first_of_all]), ("3.2}", 2, second)):
+            read = scan(script.prompts[end].rpartition(behind)[2], dialect, tools=toolset.tools)
+            assert [(call.name, call.arguments) for call in read.tool_calls] == [
+                (call.name, call.arguments) for call in calls
+            ]
 
     @every_dialect
     def test_whatever_a_model_writes_the_turn_goes_on(self, dialect: str) -> None:
@@ -243,7 +282,7 @@ class TestEveryDialect:
             result = run(main)
             assert result.reason != "unfinished"
             for step in result.steps:
-                assert [outcome.call_id for outcome in step.outcomes] == [end.id for end in step.calls]
+                assert [outcome.call_id for outcome in step.results] == [end.id for end in step.calls]
             render_transcript(result.messages, dialect, tools=toolset.known)
 
         check()
@@ -290,8 +329,8 @@ class TestSteps:
                         case _:
                             pass
             assert came == ["c", "b", "a"]
-            assert [outcome.content for outcome in step.result.outcomes] == ["a", "b", "c"]
-            assert [outcome.call_id for outcome in step.result.outcomes] == [end.id for end in step.result.calls]
+            assert [outcome.content for outcome in step.result.results] == ["a", "b", "c"]
+            assert [outcome.call_id for outcome in step.result.results] == [end.id for end in step.result.calls]
             assert [message.content for message in step.result.messages] == ["", "a", "b", "c"]
 
         run(main)
@@ -375,7 +414,7 @@ class TestSteps:
 
             text = kimi(*(named("work", n=n) for n in range(200)))
             toolset = Toolset([work], limits=Limits(concurrency=8))
-            return [outcome.content for outcome in (await run_step(pieces(text), toolset, dialect="kimi")).outcomes]
+            return [outcome.content for outcome in (await run_step(pieces(text), toolset, dialect="kimi")).results]
 
         assert run(main) == [str(n) for n in range(200)]
 
@@ -399,8 +438,8 @@ class TestSteps:
 
         step = run(main)
         assert runs == ["a", "b"]
-        assert [outcome.content for outcome in step.outcomes] == ["1", "2", "1"]
-        assert len({outcome.call_id for outcome in step.outcomes}) == 3
+        assert [outcome.content for outcome in step.results] == ["1", "2", "1"]
+        assert len({outcome.call_id for outcome in step.results}) == 3
 
     def test_a_made_up_result_cuts_the_stream(self) -> None:
         async def main() -> None:
@@ -430,8 +469,56 @@ class TestSteps:
 
         for step, number in zip(run(main), (1, 1, 2), strict=True):
             assert step.truncated
-            assert len(step.calls) == len(step.outcomes) == number
+            assert len(step.calls) == len(step.results) == number
             assert [dropped.reason for dropped in step.dropped] == ["unfinished"] * (2 - number)
+
+    def test_a_step_may_be_a_task_of_its_own(self) -> None:
+        begun, released = asyncio.Event(), asyncio.Event()
+
+        @tool
+        async def start() -> str:
+            begun.set()
+            return "done"
+
+        async def stream() -> AsyncIterator[str]:
+            yield kimi(named("start"))
+            await released.wait()
+
+        async def main() -> None:
+            toolset = Toolset([start])
+            task = asyncio.create_task(run_step(stream(), toolset, dialect="kimi"))
+            await begun.wait()
+            assert not task.done()
+            released.set()
+            assert [result.content for result in (await task).results] == ["done"]
+            released.clear()
+            task = asyncio.create_task(run_step(stream(), toolset, dialect="kimi"))
+            await ticks(9)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert others() == set()
+
+        run(main)
+
+    def test_a_turn_is_all_that_a_program_may_do(self) -> None:
+        turn = run_turn(Script("3.2 m."), QUESTION, Toolset(TOOLS), dialect="kimi")
+        assert asyncio.run(turn).text == "3.2 m."
+
+    def test_pieces_that_are_there_already(self) -> None:
+        text = kimi(named("tide", port="Husum"), text="I look.")
+
+        async def main() -> None:
+            for chunks in ([text[:40], text[40:]], iter(text), text):
+                message, calls, results = await run_step(chunks, Toolset(TOOLS), dialect="kimi")
+                assert message.content == "I look."
+                assert [call.arguments for call in calls] == [{"port": "Husum"}]
+                assert [result.kind for result in results] == [None]
+            without_end = text[: text.index("<|tool_call_end|>")]
+            step = await run_step([without_end], Toolset(TOOLS), dialect="kimi", truncated=True)
+            assert (step.truncated, step.calls, len(step.dropped)) == (True, (), 1)
+
+        run(main)
 
     def test_a_stream_that_breaks(self) -> None:
         ended: list[str] = []
@@ -458,7 +545,7 @@ class TestSteps:
         step = run(main)
         assert ended == ["wait"]
         assert step.message.content == "I look."
-        assert [outcome.kind for outcome in step.outcomes] == ["cancelled"]
+        assert [outcome.kind for outcome in step.results] == ["cancelled"]
         assert not step.is_complete
 
     def test_arguments_that_no_transcript_could_hold_do_not_end_the_turn(self) -> None:
@@ -471,8 +558,8 @@ class TestSteps:
 
             result = run(main)
             assert (result.reason, result.text) == ("answered", "Done.")
-            assert [outcome.kind for outcome in result.steps[0].outcomes][-1] is None
-            assert result.steps[0].outcomes[0].is_error
+            assert [outcome.kind for outcome in result.steps[0].results][-1] is None
+            assert result.steps[0].results[0].is_error
 
     def test_an_iterator_that_is_no_generator_is_closed_too(self) -> None:
         class Stream:
@@ -498,8 +585,9 @@ class TestSteps:
         async def main() -> None:
             with pytest.raises(TypeError, match="feed takes a str, not bytes"):
                 await run_step(_bytes(), Toolset(), dialect="kimi")
-            with pytest.raises(TypeError, match="a reply is an asynchronous iterable of str, not list"):
-                run_step(["text"], Toolset(), dialect="kimi")  # type: ignore[arg-type]
+            for wrong in (b"text", None, 7):
+                with pytest.raises(TypeError, match="a reply is an asynchronous iterable of str, not"):
+                    run_step(wrong, Toolset(), dialect="kimi")  # type: ignore[arg-type]
             with pytest.raises(UnknownDialectError):
                 run_step(pieces(), Toolset(), dialect="kimmy")
             with pytest.raises(TypeError, match="no_such_option"):
@@ -555,7 +643,7 @@ class TestLeaving:
         assert log.count("begun") == log.count("ended")
         assert script.closed == len(script.prompts)
         for step in result.steps:
-            assert len(step.outcomes) == len(step.calls)
+            assert len(step.results) == len(step.calls)
         messages: list[Any] = [*QUESTION, *result.messages]
         assert render_transcript(messages, "kimi"), "the conversation can go on"
 
@@ -570,7 +658,7 @@ class TestLeaving:
                         break
             self.check(turn.result, script, log)
             if isinstance(seen[-1], TurnResult):
-                outcomes = [outcome for step in turn.result.steps for outcome in step.outcomes]
+                outcomes = [outcome for step in turn.result.steps for outcome in step.results]
                 assert len([item for item in seen if isinstance(item, ToolOutcome)]) == len(outcomes) == 4
             texts = "".join(item.text for item in seen if isinstance(item, Text))
             assert "".join(step.message.content for step in turn.result.steps).startswith(texts)
@@ -690,6 +778,16 @@ class TestTurns:
         assert result.reason == reason
         assert len(result.steps) == len(replies)
 
+    def test_a_model_may_have_to_be_awaited_for_its_stream(self) -> None:
+        script = Script(kimi(named("tide", port="Husum")), "3.2 m.")
+
+        async def complete(prompt: str) -> AsyncIterator[str]:
+            await asyncio.sleep(0)
+            return script(prompt)
+
+        assert reason_of(complete).text == "3.2 m."
+        assert len(script.prompts) == 2
+
     def test_end_when_the_model_is_cut_off_without_a_call(self) -> None:
         result = reason_of(_truncated)
         assert (result.reason, result.text) == ("truncated", "It is")
@@ -722,12 +820,12 @@ class TestTurns:
         assert result.reason == "repeated-call"
         assert len(result.steps) == 12
         assert len(runs) == 24
-        repeated = [step.outcomes[2].content.removeprefix("the same").strip() for step in result.steps]
+        repeated = [step.results[2].content.removeprefix("the same").strip() for step in result.steps]
         reminded = {number: text for number, text in enumerate(repeated, 1) if text}
         assert sorted(reminded) == [3, 5, 8]
         assert len(set(reminded.values())) == 3
         assert len(reminded[3]) < len(reminded[5]) < len(reminded[8])
-        assert {step.outcomes[0].content for step in result.steps} == {"the same"}
+        assert {step.results[0].content for step in result.steps} == {"the same"}
 
     def test_other_arguments_are_another_call(self) -> None:
         script = Script(*(kimi(named("tide", port=str(n))) for n in range(20)), "Done.")
@@ -746,7 +844,7 @@ class TestTurns:
             return turn.result
 
         result = run(main)
-        assert [outcome.content[:11] for outcome in result.steps[0].outcomes] == [
+        assert [outcome.content[:11] for outcome in result.steps[0].results] == [
             "answer to a",
             '{"port":"Hu',
             "answer to b",
@@ -764,7 +862,7 @@ class TestTurns:
                             assert item.call.arguments == {"q": name}
                             await ticks(5)
                             toolset.resolve(item.id, name)
-                return turn.result.steps[0].outcomes[0].content
+                return turn.result.steps[0].results[0].content
 
             assert list(await asyncio.gather(one("a"), one("b"))) == ["a", "b"]
 
@@ -808,6 +906,8 @@ class TestTurns:
             run_turn(script, [{"content": "x"}], toolset, dialect="kimi")
         with pytest.raises(UnknownDialectError):
             run_turn(script, QUESTION, toolset, dialect="kimmy")
+        with pytest.raises(NoScannerError, match="'mistral' can be rendered"):
+            run_turn(script, QUESTION, toolset, dialect="mistral")
         with pytest.raises(TemplateError):
             run_turn(script, QUESTION, toolset, dialect="kimi", template="no such template")
         with pytest.raises(ValueError, match="neutralize"):

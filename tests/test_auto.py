@@ -88,3 +88,18 @@ def test_thinking_may_stay_in_the_text() -> None:
     result = scan(f"<think>Hm.</think>{leak('kimi')}<scratchpad>", "auto", parse_thinking=False)
     assert result.text == "<think>Hm.</think><scratchpad>"
     assert len(result.tool_calls) == 1
+
+
+@pytest.mark.parametrize("prompt", ["<think>", "<|assistant|><think>", "<think>\n"])
+def test_a_call_in_thinking_that_the_prompt_opened_and_nothing_closes_is_not_lost(prompt: str) -> None:
+    stream = "The board is stale.<tool_call>refresh_board</tool_call>"
+    result = scan(stream, "auto", generation_prompt=prompt)
+    assert [call.name for call in result.tool_calls] == ["refresh_board"]
+    assert result.thinking == "The board is stale."
+
+
+def test_a_python_call_between_the_tags_of_others_is_no_dialects() -> None:
+    scanner = auto()
+    scanner.feed('<tool_call>get_tide(port="Oban")</tool_call>')
+    assert scanner.match.candidates == dialect_names()
+    assert scan('<tool_call>get_tide(port="Oban")</tool_call>', "auto").tool_calls == []

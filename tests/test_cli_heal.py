@@ -111,3 +111,10 @@ def test_a_request_or_tools_that_are_none_are_refused(tmp_path: Path) -> None:
     path.write_text('[{"name": 7}]')
     assert "expected a JSON object" in run("heal", "--request", str(path)).stderr
     assert "tools[0].name" in run("heal", "--tools", str(path)).stderr
+
+
+def test_a_capture_without_a_chunk_is_told() -> None:
+    done = run("heal", stdin=b'{"choices": [{"index": 0, "message": {"content": "<think>x</think>y"}}]}')
+    assert (done.returncode, done.stdout) == (0, "data: [DONE]\n\n")
+    assert "no chunk of a chat completion" in done.stderr
+    assert "no chunk" not in run("heal", stdin=CAPTURE).stderr

@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 from dialects.healing import AsyncHealingTransport, HealingTransport
-from tests.leaks import DECIDED, RUNNABLE, response_of, stream_of
+from tests.leaks import CASES, DECIDED, response_of, stream_of
 from tests.upstream import Script, proxied, served
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it would ask the network for prices
@@ -157,7 +157,7 @@ OPENAI: list[Ask] = [openai_raw, openai_stream, openai_whole, openai_async_raw, 
 @pytest.fixture(scope="module")
 def leaking() -> Iterator[str]:
     """The URL of an upstream that leaks every case, by its id."""
-    with served({case["id"]: Script(stream_of(case, case["chunks"]), response_of(case)) for case in RUNNABLE}) as url:
+    with served({case["id"]: Script(stream_of(case, case["chunks"]), response_of(case)) for case in CASES}) as url:
         yield url
 
 
@@ -177,7 +177,7 @@ def check(outcome: Outcome, case: Mapping[str, Any]) -> None:
     assert outcome.finish == wanted["finish_reason"]
 
 
-every_case = pytest.mark.parametrize("case", RUNNABLE, ids=[case["id"] for case in RUNNABLE])
+every_case = pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 
 
 @every_case
@@ -211,7 +211,7 @@ def node_outcomes(healed: str) -> dict[tuple[str, str], dict[str, Any]]:
         pytest.skip(f"the clients of Node are not installed: run npm install in {NODE}")
     run = subprocess.run(
         [node, "clients.mjs", healed],
-        input=json.dumps([request_of(case) for case in RUNNABLE]),
+        input=json.dumps([request_of(case) for case in CASES]),
         capture_output=True,
         cwd=NODE,
         text=True,

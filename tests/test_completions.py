@@ -426,6 +426,7 @@ class TestChat:
         [
             (["hi"], "no-such-model", "say which one it speaks with --dialect"),
             (["--dialect", "kimmy", "hi"], MODEL, "did you mean 'kimi'?"),
+            (["--dialect", "mistral", "hi"], MODEL, "can be rendered, but there is no scanner for it yet"),
             (["--tools", "harbour:Nothing", "hi"], MODEL, "harbour:Nothing: AttributeError"),
             (["--template", "none-such", "hi"], MODEL, "has no template 'none-such'"),
             (["hi"], MODEL, "127.0.0.1: ConnectionRefusedError"),

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialects import MessageError, UnknownDialectError, convert, dialect_names, read_transcript, render_transcript
+from dialects import (
+    MessageError,
+    UnknownDialectError,
+    convert,
+    dialect_names,
+    read_transcript,
+    render_transcript,
+    templates,
+)
 from dialects.cli import main
 from dialects.factory import get_dialect
 
@@ -154,6 +162,75 @@ def test_no_text_makes_it_raise(source: str, target: str, words: list[str], data
     transcript = render_transcript(CONVERSATION, source, tools=TOOLS)
     at = data.draw(st.integers(0, len(transcript)))
     convert(transcript[:at] + "".join(words) + transcript[at:], source, target, tools=TOOLS)
+
+
+@pytest.mark.parametrize("name", dialect_names())
+def test_a_text_in_which_no_turn_begins_is_an_assistants(name: str) -> None:
+    turn = get_dialect(name).render_assistant_tool_calls(CONVERSATION[1]["tool_calls"], tools=TOOLS)
+    (message,) = read_transcript(turn, name, tools=TOOLS)
+    assert [call.name for call in message.tool_calls] == ["get_tide", "get_tide"]
+    assert said(read_transcript("Hi.", name)) == [("assistant", "Hi.", "", [])]
+    assert read_transcript("", name) == ()
+
+
+# What the vendors' templates write is in more forms than the dialect's own.
+
+ASKED: list[dict[str, Any]] = [message | {"reasoning_content": ""} for message in CONVERSATION]
+TEMPLATES = [(name, template) for name in CAN_BE_READ for template in templates(name)]
+ENCODED = {"harmony"}
+"""Whose templates write the results as JSON."""
+ONE_CALL = {"harmony"}
+"""Whose templates write only the first of several calls."""
+CALLS_WITHOUT_TEXT = {"hermes", "harmony"}
+"""Whose templates leave out the text beside a call."""
+TEXT_BEHIND_RESULTS = {"gemma"}
+"""Whose templates write the text beside a call behind the results."""
+UNTYPED = {"MiniMax-M3"}
+"""The templates whose calls have no types."""
+
+
+@pytest.mark.parametrize(("name", "template"), TEMPLATES)
+def test_what_the_vendors_template_writes_says_its_messages(name: str, template: str) -> None:
+    transcript = render_transcript(ASKED, name, tools=TOOLS, template=template)
+    messages = [it for it in read_transcript(transcript, name, tools=TOOLS) if it.role != "system"]
+    results = ["3.1 m\nat noon", "unknown port"]
+    assert [it.content for it in messages if it.role == "user"] == [ASKED[0]["content"], ASKED[-1]["content"]]
+    assert [it.content for it in messages if it.role == "tool"] == (
+        [json.dumps(result) for result in results] if name in ENCODED else results
+    )
+    calls = [(call.name, call.arguments) for it in messages for call in it.tool_calls]
+    if template in UNTYPED:
+        assert [name for name, _ in calls] == ["get_tide", "get_tide"]
+    else:
+        assert (
+            calls
+            == [
+                ("get_tide", {"port": "Oban", "days": 2}),
+                ("get_tide", {"port": "12", "units": {"height": ["m", None]}}),
+            ][: 1 if name in ONE_CALL else 2]
+        )
+    texts = [it.content for it in messages if it.role == "assistant" and it.content]
+    if name in TEXT_BEHIND_RESULTS:
+        assert ["".join(text.split("\n")) for text in texts] == ["I look it up.3.1 m at noon."]
+    else:
+        assert texts == ["I look it up.", "3.1 m at noon."][name in CALLS_WITHOUT_TEXT :]
+
+
+@pytest.mark.parametrize(
+    ("name", "transcript", "roles"),
+    [
+        ("hermes", "<|im_start|>tool\n3.1 m<|im_end|>\n", ["tool"]),
+        ("hermes", "<|im_start|>tool\n<tool_response>\n3.1 m<|im_end|>\n", ["tool"]),
+        ("qwen3", "<|im_start|>user\n<tool_response>\n3\n</tool_response>\nAnd?<|im_end|>\n", ["tool"]),
+        ("gemma", "<bos><|turn>model\n<|tool_response>response:f{value:3", ["tool"]),
+        ("deepseek", "<｜User｜><tool_result>3</tool_result>\n\nAnd?<｜Assistant｜>No.", ["tool", "user", "assistant"]),
+        ("deepseek", "<｜User｜>Hi<｜Assistant｜><｜tool▁outputs▁begin｜>3", ["user", "tool"]),
+    ],
+)
+def test_results_that_are_not_as_they_should_be_do_not_vanish(name: str, transcript: str, roles: list[str]) -> None:
+    messages = [message for message in read_transcript(transcript, name) if message.content]
+    assert [message.role for message in messages] == roles
+    assert "3" in next(message.content for message in messages if message.role == "tool")
 
 
 # The command.

@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import logging
+import math
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -296,6 +297,11 @@ class TestHooks:
             assert (outcome.kind, outcome.content) == ("blocked", "Error: The call was not made: not today")
         assert ran == []
         assert outcome_of(lambda: "ran", before=lambda call: None).content == "ran"
+
+    def test_before_may_give_its_reason_as_an_error(self) -> None:
+        for reason, said in ((ToolRejected("Not at night."), "Not at night."), ("", "it is not permitted")):
+            outcome = outcome_of(_nothing, before=lambda _, reason=reason: reason)
+            assert (outcome.kind, outcome.content) == ("blocked", f"Error: The call was not made: {said}")
 
     def test_before_cannot_change_the_call(self) -> None:
         def before(call: ToolCall) -> None:
@@ -733,6 +739,18 @@ class TestExternalTools:
 
         run(main)
 
+    def test_are_answered_from_another_thread(self) -> None:
+        async def main() -> None:
+            ask = Ask(seconds=30)
+            task = await ask.begun()
+            (request,) = ask.requests
+            answering = threading.Timer(0.02, ask.toolset.resolve, (request.id, "from afar"))
+            answering.start()  # while the event loop has nothing to do
+            assert (await task).content == "from afar"
+            answering.join()
+
+        run(main)
+
     def test_are_answered_twice(self) -> None:
         async def main() -> None:
             ask = Ask()
@@ -742,6 +760,18 @@ class TestExternalTools:
             assert (await task).content == "yes"
             assert ask.toolset.resolve(ask.requests[0].id, "no") is False
             assert ask.toolset.resolve("request_0", "no") is False
+
+        run(main)
+
+    def test_are_answered_by_the_calls_id_while_it_is_the_only_one(self) -> None:
+        async def main() -> None:
+            ask = Ask()
+            one, two = await ask.begun(), await ask.begun()
+            assert ask.toolset.resolve("call_1", "whose?") is False
+            assert ask.toolset.resolve(ask.requests[0].id, "first")
+            assert ask.toolset.resolve("call_1", "second")
+            assert ask.toolset.resolve("call_1", "third") is False
+            assert [(await task).content for task in (one, two)] == ["first", "second"]
 
         run(main)
 
@@ -762,6 +792,17 @@ class TestExternalTools:
             task.cancel()
             assert (await task).kind == "cancelled"
             assert ask.toolset.resolve(ask.requests[0].id, "too late") is False
+
+        run(main)
+
+    def test_may_be_waited_for_longer_than_others(self) -> None:
+        async def main() -> None:
+            ask = Ask(seconds=0.01)
+            assert ask.toolset.register_external_tool("ask", "Ask.", {}, timeout=math.inf) == (True, None)
+            task = await ask.begun()
+            await asyncio.sleep(0.05)
+            assert ask.toolset.resolve(ask.requests[0].id, "at last")
+            assert (await task).content == "at last"
 
         run(main)
 
@@ -798,6 +839,21 @@ class TestExternalTools:
         assert not ok
         assert reason is not None
         assert "description" in reason
+        for wrong in (
+            {"type": "nonsense"},
+            {"type": "array"},
+            {"type": "object", "properties": ["q"]},
+            {"type": "object", "properties": {"q": {"type": 5}}},
+            {"type": "object", "properties": {"q": "string"}},
+            {"type": "object", "properties": {"q": {"enum": "ab"}}},
+            {"type": "object", "properties": {"q": {"items": {"type": "strnig"}}}},
+            {"type": "object", "properties": {"q": {"anyOf": {"type": "string"}}}},
+            {"type": "object", "required": "q"},
+        ):
+            ok, reason = toolset.register_external_tool("ask", "One.", wrong)
+            assert not ok
+            assert reason is not None
+            assert reason.startswith("ExternalTool.parameters.")
         assert toolset.register_external_tool("ask", "One.", {}) == (True, None)
         assert toolset.register_external_tool("ask", "Two.", {}) == (True, None)
         assert [definition.description for definition in toolset.tools] == ["", "Two."]

@@ -9,20 +9,9 @@ from hypothesis import strategies as st
 
 from dialects.healing import ChatCompletionHealer
 from dialects.healing.explain import ExplainingHealer, Explanation
+from tests.leaks import CASES, Chunk, chunk, native, text
 from tests.test_healing import DRAFT
-from tests.test_healing_chat import (
-    HERMES,
-    KIMI,
-    RUNNABLE,
-    TIDE,
-    Chunk,
-    accumulate,
-    chunk,
-    native,
-    options_of,
-    patterns_of,
-    text,
-)
+from tests.test_healing_chat import HERMES, KIMI, TIDE, accumulate, options_of, patterns_of
 
 BROKEN = KIMI.replace('"Oban"}', '"Oban",}')
 
@@ -47,7 +36,7 @@ def pieces_of(raw: str, size: int) -> list[Chunk]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 1000])
-@pytest.mark.parametrize("case", RUNNABLE, ids=[case["id"] for case in RUNNABLE])
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_every_character_has_one_fate_and_the_fates_are_what_came_out(case: Chunk, size: int) -> None:
     for pattern in patterns_of(case):
         chunks = [*pieces_of(case["raw"], size), chunk({}, "stop")]
@@ -162,3 +151,12 @@ def test_choices_and_channels_are_told_apart() -> None:
         (0, "reasoning", "b"),
         (0, "content", "c"),
     ]
+
+
+def test_the_tags_around_a_call_that_was_not_offered_are_told_as_text() -> None:
+    invoke = '<invoke name="get_tide"><parameter name="port">Oban</parameter></invoke>'
+    raw = f"See\n<function_calls>\n{invoke}\n</function_calls>\nHm."
+    lines, out = explain([*pieces_of(raw, 9), chunk({}, "stop")], "anthropic", tools=[])
+    assert of(lines, "text", "newlines") == raw
+    assert accumulate(out)[0].content == raw
+    assert {line.why for line in lines if "Oban" in line.text} == {"get_tide was not offered"}

@@ -270,6 +270,15 @@ def test_a_call_may_lack_its_end() -> None:
     assert dropped("«call:f{port:“Leith}»", truncated=True) == [("f", "unfinished")]
 
 
+@pytest.mark.parametrize("tail", ["<tool_c" + "x" * 450, " " * 450 + "Moin.", " " * 450 + "<tool_c", "<b>" * 150])
+def test_text_behind_a_call_without_an_end_is_not_lost(tail: str) -> None:
+    text = spelled("«call:f{a:1}") + tail
+    for pieces in ([text], list(text), cut(text, [50, 440])):
+        events = events_of(pieces)
+        assert [event.name for event in events if isinstance(event, ToolEnd)] == ["f"]
+        assert "".join(event.text for event in events if isinstance(event, Text)) == tail
+
+
 def test_a_call_that_is_not_complete_is_dropped() -> None:
     for cut_off in (
         "«",
@@ -292,6 +301,7 @@ def test_a_block_that_is_no_call_is_dropped() -> None:
     assert said("«Sorry, no.»Hi") == ("Hi", "")
     assert dropped("«Sorry (no)«call:f{}»") == [(None, "malformed")]
     assert dropped('«{"a": 1}»') == [(None, "nameless")]
+    assert dropped("«call:{a:1}»") == [(None, "nameless")]
     assert dropped("«»") == [(None, "malformed")]
 
 

@@ -1,6 +1,7 @@
 """Leaked markup in one visible text: the events of `StreamHealer`, however the text is cut, and what `auto` decides."""
 
 import random
+import re
 import time
 from typing import Any
 
@@ -8,15 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialects import dialect_names, get_dialect, scan
+from dialects import dialect_names, get_dialect
 from dialects.auto import openers
 from dialects.events import Event, Text, ThinkingEnd, ToolEnd, ToolStart
-from dialects.factory import all_dialects
+from dialects.factory import UnknownDialectError, all_dialects
 from dialects.healing import StreamHealer, pattern_for
 from tests.laws import check_arguments, check_order
 from tests.streams import joined
 
 CALL = {"name": "get_tide", "arguments": {"port": "Oban"}}
+SECTION_TOKENS = re.compile(r"<\|tool_calls_section_(?:begin|end)\|>|<｜tool▁calls▁(?:begin|end)｜>")
 TOOLS = [{"name": "get_tide", "parameters": {"type": "object", "properties": {"port": {"type": "string"}}}}]
 
 
@@ -195,13 +197,41 @@ def test_what_decides_is_derived_from_the_table() -> None:
 # Calls.
 
 
-def test_a_tool_that_was_not_offered_stays_text() -> None:
-    for name in dialect_names():
-        text = get_dialect(name).render_tool_call(CALL)
-        events = events_of([f"Try {text}"], name, tools=[])
-        assert not [event for event in events if not isinstance(event, Text)], name
-        (call,) = scan(text, name).tool_calls
-        assert call.raw_block in shown(events)[0]
+@pytest.mark.parametrize("name", dialect_names())
+def test_calls_of_tools_that_were_not_offered_stay_as_they_stood(name: str) -> None:
+    calls = get_dialect(name).render_assistant_tool_calls([CALL, {**CALL, "name": "g"}])
+    text = f"Try\n{calls}\n\nDone."
+    without_sections = "".join(SECTION_TOKENS.split(text))
+    for pieces in ([text], [*text]):
+        for pattern in (name, "auto"):
+            events = events_of(pieces, pattern, tools=[])
+            assert not [event for event in events if not isinstance(event, Text)]
+            assert shown(events)[0] == without_sections
+
+
+def test_the_tags_around_a_call_that_stays_text_are_text_where_the_next_call_has_no_arguments() -> None:
+    text = 'See\n<function_calls>\n<invoke name="f"></invoke>\n<invoke name="g"></invoke>\n</function_calls>'
+    assert shown(events_of([text], "anthropic", tools=[]))[0] == text
+
+
+@pytest.mark.parametrize("name", ["anthropic", "minimax", "qwen3-coder"])
+def test_tags_around_calls_come_out_in_pairs_where_one_of_them_was_not_offered(name: str) -> None:
+    other = {"name": "rm", "arguments": {"path": "/x"}}
+    section = get_dialect(name).render_assistant_tool_calls([other])
+    for calls in ([CALL, other], [other, CALL], [other, CALL, other], [CALL, other, CALL]):
+        events = events_of([get_dialect(name).render_assistant_tool_calls(calls), "\nDone."], name, tools=TOOLS)
+        text = shown(events)[0]
+        assert [event.name for event in events if isinstance(event, ToolEnd)] == ["get_tide"] * calls.count(CALL)
+        assert sorted(re.findall(r"</([\w:]+)", text)) == sorted(re.findall(r"<([\w:]+)", text))
+        assert calls[0] == CALL or section.splitlines()[0] in text
+
+
+def test_thinking_tags_in_a_call_that_stays_text_are_text() -> None:
+    value = "<parameter=text>\n<think>\nHm.\n</think>\n</parameter>"
+    call = f"<tool_call>\n<function=note>\n{value}\n</function>\n</tool_call>"
+    events = events_of([call, "\n<think>Really.</think>\nYes."], "qwen3-coder", tools=[])
+    assert shown(events)[0] == f"{call}\nYes."
+    assert [event.thinking for event in events if isinstance(event, ThinkingEnd)] == ["Really."]
 
 
 def test_calls_that_came_natively_too_are_left_out() -> None:
@@ -216,6 +246,11 @@ def test_calls_that_came_natively_too_are_left_out() -> None:
 
 
 # Patterns.
+
+
+def test_a_pattern_that_is_none_is_told_with_those_that_are_no_dialects() -> None:
+    with pytest.raises(UnknownDialectError, match=r"'Thinking'.*hermes.*'auto' or 'thinking'"):
+        StreamHealer("Thinking")
 
 
 def test_the_pattern_for_a_model_and_why() -> None:

@@ -5,7 +5,6 @@ import copy
 import json
 import random
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,59 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialects import dialect_names
 from dialects.healing import ChatCompletionHealer, aheal_chunks, heal_chunks
+from tests.leaks import CASES, DECIDED, Chunk, chunk, native, response_of, stream_of, text
 
-FILE = Path(__file__).parent / "cases" / "heal.jsonl"
-CASES = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
-NOT_READ_YET = {"anthropic", "deepseek", "gemma", "minimax"} - {*dialect_names()}
-NEEDS_ITS_DIALECT = {
-    "heal-dsml-only-closers",
-    "heal-dsml-tool-choice-none",
-    "heal-native-call-echoed-as-text",
-    "heal-gemma-markup-in-content",
-    "heal-deepseek-eos-in-content",
-}
-DECIDED: dict[str, tuple[dict[str, Any], str]] = {
-    "heal-qwen-xml-elements": (
-        {
-            "content": 'Reading.\n<tool_calls>\n<get_tide port="Leith" />\n</tool_calls>',
-            "reasoning": None,
-            "tool_calls": [],
-            "finish_reason": "stop",
-        },
-        "elements named after tools are no dialect's form, and any text about XML may hold them",
-    ),
-}
-"""By case id: what is expected instead, and why. The other debatable cases come out as they expect."""
-
-RUNNABLE = [case for case in CASES if not (case["id"] in NEEDS_ITS_DIALECT and case["dialect"] in NOT_READ_YET)]
-every_case = pytest.mark.parametrize("case", RUNNABLE, ids=[case["id"] for case in RUNNABLE])
+every_case = pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 KIMI_CALL = '<|tool_call_begin|>functions.get_tide:0<|tool_call_argument_begin|>{"port":"Oban"}<|tool_call_end|>'
 KIMI = f"<|tool_calls_section_begin|>{KIMI_CALL}<|tool_calls_section_end|>"
 HERMES = '<tool_call>\n{"name": "get_tide", "arguments": {"port": "Oban"}}\n</tool_call>'
 TIDE = {"name": "get_tide", "parameters": {"type": "object", "properties": {"port": {"type": "string"}}}}
 CALL = ("get_tide", {"port": "Oban"})
-
-Chunk = dict[str, Any]
-
-
-def chunk(delta: Chunk | None = None, finish: str | None = None, *, index: int = 0, **fields: Any) -> Chunk:
-    choice = {"index": index, "delta": delta or {}, "finish_reason": finish}
-    head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    return {**head, "choices": [choice], **fields}
-
-
-def text(content: str) -> Chunk:
-    return chunk({"content": content})
-
-
-def native(name: str | None, arguments: str, *, index: int | None = 0, call_id: str | None = "n1") -> Chunk:
-    function: Chunk = {"arguments": arguments} if name is None else {"name": name, "arguments": arguments}
-    entry: Chunk = {"type": "function", "function": function}
-    entry |= {} if index is None else {"index": index}
-    entry |= {} if call_id is None else {"id": call_id}
-    return chunk({"tool_calls": [entry]})
 
 
 class Turn:
@@ -151,16 +106,6 @@ def heal(chunks: list[Chunk], pattern: str = "auto", **options: Any) -> Turn:
 # The reported leaks.
 
 
-def upstream(case: Chunk, pieces: list[str], *, native_first: bool) -> list[Chunk]:
-    calls = [
-        native(call["name"], json.dumps(call["arguments"]), index=at, call_id=f"n{at}")
-        for at, call in enumerate(case["upstream"]["tool_calls"])
-    ]
-    texts = [text(piece) for piece in pieces]
-    body = [*calls, *texts] if native_first else [*texts, *calls]
-    return [chunk({"role": "assistant", "content": ""}), *body, chunk({}, case["upstream"]["finish_reason"])]
-
-
 def check(turn: Turn, case: Chunk) -> None:
     wanted = DECIDED[case["id"]][0] if case["id"] in DECIDED else case["expected"]
     assert shown(turn.content, case) == shown(wanted["content"], case)
@@ -182,7 +127,7 @@ def options_of(case: Chunk) -> Chunk:
 
 
 def patterns_of(case: Chunk) -> list[str]:
-    return ["auto", case["dialect"] if case["dialect"] in dialect_names() else "thinking"]
+    return ["auto", case["dialect"]]
 
 
 def splits(raw: str) -> Iterator[list[str]]:
@@ -195,21 +140,16 @@ def splits(raw: str) -> Iterator[list[str]]:
 def test_a_reported_leak_comes_out_right_however_it_is_cut(case: Chunk, native_first: bool) -> None:
     for pattern in patterns_of(case):
         for pieces in (case["chunks"], *splits(case["raw"])):
-            check(heal(upstream(case, pieces, native_first=native_first), pattern, **options_of(case)), case)
+            check(heal(stream_of(case, pieces, native_first=native_first), pattern, **options_of(case)), case)
 
 
 @every_case
 def test_a_reported_leak_comes_out_right_in_a_whole_response(case: Chunk) -> None:
-    calls = [
-        {"id": f"n{at}", "type": "function", "function": {**call, "arguments": json.dumps(call["arguments"])}}
-        for at, call in enumerate(case["upstream"]["tool_calls"])
-    ]
-    message = {"role": "assistant", "content": case["raw"], **({"tool_calls": calls} if calls else {})}
-    choice = {"index": 0, "message": message, "finish_reason": case["upstream"]["finish_reason"]}
+    response = response_of(case)
     for pattern in patterns_of(case):
         healer = ChatCompletionHealer(pattern, **options_of(case))
-        healed = healer.heal_response({"id": "r", "choices": [choice], "usage": {"total_tokens": 3}})
-        assert healed["usage"] == {"total_tokens": 3}
+        healed = healer.heal_response(response)
+        assert healed["usage"] == response["usage"]
         (out,) = healed["choices"]
         turn = Turn()
         turn.content, turn.reasoning = out["message"]["content"] or "", out["message"].get("reasoning_content") or ""
@@ -221,14 +161,7 @@ def test_a_reported_leak_comes_out_right_in_a_whole_response(case: Chunk) -> Non
 
 
 def test_what_was_decided_belongs_to_a_case() -> None:
-    assert DECIDED.keys() | NEEDS_ITS_DIALECT <= {case["id"] for case in CASES}
-
-
-@pytest.mark.skipif(not NOT_READ_YET, reason="every dialect of the cases is there")
-def test_what_waits_for_a_dialect_is_text_until_then() -> None:
-    case = next(case for case in CASES if case["id"] == "heal-native-call-echoed-as-text")
-    turn = heal(upstream(case, case["chunks"], native_first=True), "auto", tools=case["tools"])
-    assert turn.calls == [("get_tide", {"port": "Leith"})]
+    assert DECIDED.keys() <= {case["id"] for case in CASES}
 
 
 # The shape.
@@ -416,6 +349,21 @@ def test_markup_in_a_native_name_is_healed() -> None:
     assert heal([native("no tool<", "{}")], tools=[TIDE]).calls == [("no tool<", {})]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "get_tide<arg_key>port</arg_key><arg_value>Oban</arg_value>",
+        'get_tide"><parameter name="port">Oban</parameter>',
+        "get_tide>\n<parameter=port>\nOban\n</parameter>",
+        'get_tide", "arguments": {"port": "Oban"}}',
+        'functions.get_tide:0<|tool_call_argument_begin|>{"port":"Oban"}',
+    ],
+)
+@pytest.mark.parametrize("tools", [[TIDE], None])
+def test_arguments_in_a_native_name_are_not_lost(name: str, tools: list[Chunk] | None) -> None:
+    assert heal([native(name, "{}"), chunk({}, "tool_calls")], tools=tools).calls == [CALL]
+
+
 # Native and healed calls.
 
 
@@ -530,6 +478,20 @@ def test_log_probabilities_stay_but_for_calls_and_reasoning() -> None:
         tokens = [entry["token"] for entry in turn.logprobs]
         assert tokens == ["\n", "Hel", "lo ", "th", "ere", "bye"]
         assert turn.calls == [CALL]
+
+
+def test_text_keeps_its_log_probabilities_where_a_newline_before_markup_comes_out_with_it() -> None:
+    words = ["Moin.", "\n", "<think>", "no", "</think>", "Now."]
+    turn = heal([*(with_logprobs([word]) for word in words), chunk({}, "stop")], "qwen3")
+    assert turn.content == "Moin.\nNow."
+    assert [entry["token"] for entry in turn.logprobs] == ["Moin.", "Now."]
+
+
+def test_a_whole_response_without_a_leak_is_the_same() -> None:
+    message = {"role": "assistant", "content": "Moin.", "refusal": None, "reasoning_content": None, "tool_calls": None}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop", "stop_reason": None}
+    response = {"id": "r", "object": "chat.completion", "choices": [choice], "usage": {"total_tokens": 3}, "odd": [1]}
+    assert ChatCompletionHealer().heal_response(response) == response
 
 
 # Objects and wrappers.

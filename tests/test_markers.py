@@ -1,7 +1,10 @@
 """Markers are found leftmost and longest, and only what may still become one is held."""
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dialects.engine.markers import NAMESPACE, NO_MARK, Mark, MarkerSet, TagSet
@@ -40,9 +43,13 @@ def test_only_what_may_become_a_marker_is_held(literals: list[str], text: str, s
     assert (index, marker) == ((found, literal) if literal and found < held else (min(held, found), None))
 
 
-@given(_LITERALS, _TEXTS, st.lists(st.integers(1, 5)))
-def test_a_text_in_pieces_holds_the_same_markers(literals: list[str], text: str, sizes: list[int]) -> None:
-    markers = MarkerSet(literals)
+@pytest.mark.parametrize("make", [MarkerSet, partial(TagSet, opening=["a"], mark=NO_MARK)])
+@given(literals=_LITERALS, text=_TEXTS, sizes=st.lists(st.integers(1, 5)))
+@example(literals=["|a|", "<|a||"], text="<|a||b", sizes=[])
+def test_a_text_in_pieces_holds_the_same_markers(
+    make: Callable[[list[str]], MarkerSet], literals: list[str], text: str, sizes: list[int]
+) -> None:
+    markers = make(literals)
 
     def tokens(pieces: list[str]) -> list[str]:
         out: list[str] = []

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialects import Message, MessageError, Tool, ToolCall, render_transcript, template_for_model, templates
+from dialects import Message, MessageError, Tool, ToolCall, render_transcript, scan, template_for_model, templates
 from dialects.templates import FAMILIES, OptionError, TemplateError, find_template, write
 from tests.template_cases import CASES, Case
 
@@ -147,6 +147,25 @@ class TestNormalising:
             assert rendered(dialect, template, own, tools=[tool], normalise=normalise) == expected
             assert rendered(dialect, template, mixed, tools=wrapped, normalise=normalise) == expected
         assert rendered(dialect, template, dicts, tools=[function]) == rendered(dialect, template, dicts, tools=wrapped)
+
+    @every_template
+    @pytest.mark.parametrize("neutralize", ["keep", "escape"])
+    def test_a_call_that_was_scanned_is_not_quoted_a_second_time(
+        self, dialect: str, template: str, neutralize: Any
+    ) -> None:
+        [scanned] = scan('<tool_call>{"name": "f", "arguments": {"n": 1}}</tool_call>', "qwen3").tool_calls
+        arguments: Any = '{"n": 1}' if template in NEED_TEXT_ARGUMENTS else {"n": 1}
+        as_dict = {"id": scanned.id, "type": "function", "function": {"name": "f", "arguments": arguments}}
+
+        def written(calls: Any) -> str:
+            messages = [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "", "tool_calls": calls}]
+            return render_transcript(messages, dialect, template=template, neutralize=neutralize)
+
+        expected = written([as_dict])
+        assert written([scanned]) == expected
+        message = Message("assistant", tool_calls=(ToolCall(scanned.id, "f", {"n": 1}, '{"n": 1}'),))
+        said = [Message("user", "Q"), message]
+        assert render_transcript(said, dialect, template=template, neutralize=neutralize) == expected
 
     @every_template
     def test_what_a_caller_gives_is_not_touched(self, dialect: str, template: str) -> None:
@@ -459,6 +478,24 @@ class TestHarmony:
         tools[0]["function"]["description"] = "F."  # type: ignore[index]
         with pytest.raises(TemplateError, match=r"^tools\[0\]\.function\.parameters\.properties\.b\.default: "):
             render_transcript(messages, "harmony", template="gpt-oss-120b", tools=tools, normalise=False)
+
+
+@pytest.mark.parametrize(("dialect", "template"), ALL)
+def test_a_tool_as_clients_dump_it_is_written_as_if_they_did_not(dialect: str, template: str) -> None:
+    """Clients that dump their models write null for what is not there; others call the schema `input_schema`."""
+    parameters = {"type": "object", "properties": {"place": {"type": "string", "description": "Where"}}}
+    messages = [{"role": "user", "content": "Q"}]
+
+    def written(tool: dict[str, Any]) -> str:
+        return render_transcript(messages, dialect, template=template, tools=[tool], now=datetime(2025, 6, 28))
+
+    plain = written({"type": "function", "function": {"name": "f", "parameters": parameters}})
+    dumped = {"name": "f", "description": None, "parameters": parameters, "strict": None}
+    assert written({"type": "function", "function": dumped}) == plain
+    assert written({"function": dumped}) == plain
+    assert written({"name": "f", "input_schema": parameters}) == plain
+    bare = written({"type": "function", "function": {"name": "f"}})
+    assert written({"type": "function", "function": {"name": "f", "description": None, "parameters": None}}) == bare
 
 
 class TestHermes:

@@ -195,6 +195,15 @@ class TestMiniMax:
 class TestGemma:
     NEW, EARLIER = "gemma-4-31B-it-2026-07-09", "gemma-4-31B-it-earlier"
 
+    @pytest.mark.parametrize("template", [NEW, EARLIER])
+    def test_a_schema_without_a_type_still_closes_its_brace(self, template: str) -> None:
+        properties = {"a": {"type": "string"}}
+        bare = [{"name": "f", "parameters": {"properties": properties}}]
+        typed = [{"name": "f", "parameters": {"properties": properties, "type": "object"}}]
+        assert rendered(template, ASKED, tools=bare) == rendered(template, ASKED, tools=typed)
+        function = {"type": "function", "function": bare[0]}
+        assert '<|"|>STRING<|"|>}},}<tool|>' in rendered(template, ASKED, tools=[function], normalise=False)
+
     def test_a_turn_is_closed_by_who_speaks_next(self) -> None:
         calls = said("", call("a", {}))
         called = "<|turn>model\n<|tool_call>call:f{}<tool_call|><|tool_response>"
@@ -393,6 +402,24 @@ class TestKimiK3:
         ("meta-llama/Llama-3.3-70B-Instruct", "Llama-3.3-70B-Instruct"),
         ("meta-llama/Llama-3.2-1B-Instruct", "Llama-3.2-3B-Instruct"),
         ("moonshotai/Kimi-K3", "Kimi-K3"),
+        # As hosts that allow no point in an id write versions.
+        ("accounts/fireworks/models/kimi-k2p5", "Kimi-K2.5"),
+        ("kimi-k2-5", "Kimi-K2.5"),
+        ("deepseek-v3p1", "DeepSeek-V3.1"),
+        ("deepseek-v3p2", "DeepSeek-V3.2"),
+        ("deepseek-v4-1", "DeepSeek-V4.1"),
+        ("minimax-m2p5", "MiniMax-M2.5"),
+        ("minimax-m2-1", "MiniMax-M2"),
+        ("glm-4p7", "GLM-4.7"),
+        ("glm-5p3", "GLM-5.3"),
+        ("qwen3p5-27b", "Qwen3.5"),
+        ("llama-3-3-70b-instruct", "Llama-3.3-70B-Instruct"),
+        # And what only resembles one.
+        ("kimi-k2-0905", "Kimi-K2-Instruct"),
+        ("deepseek-v3-0324", "DeepSeek-V3-0324"),
+        ("Qwen3-8B", "Qwen3-0.6B"),
+        ("qwen3-1.7b", "Qwen3-0.6B"),
+        ("kimi-k2-4bit", "Kimi-K2-Instruct"),
     ],
 )
 def test_a_model_has_its_template(model: str, template: str) -> None:

@@ -1,14 +1,16 @@
 """Templates and scanners fit together: what a template writes for an assistant is read back, and what it ends with is
 where reading goes on."""
 
+import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from dialects import dialect_names, render_transcript, scan
-from dialects.templates import FAMILIES
+from dialects.templates import FAMILIES, find_template
 
 TOOLS = [
     {
@@ -255,6 +257,55 @@ def test_reading_goes_on_where_the_prompt_ended(dialect: str, template: str) -> 
                 ("get_tide", {"place": "List"}, ())
             ]
             assert (read.dropped, read.stopped) == ([], None)
+
+
+TWO_CALLS = [
+    call("functions.get_tide:3", "get_tide", {"place": "List <b>\n", "days": 2}),
+    call("functions.get_wind:4", "get_wind", {"place": "Büsum", "kinds": ["gusts", ""]}),
+]
+NEXT_TURNS: list[dict[str, Any]] = [
+    {"role": "assistant", "content": "", "reasoning_content": "Hm.\nYes.", "tool_calls": TWO_CALLS},
+    {"role": "assistant", "content": "", "tool_calls": [call("functions.get_tide:3", "get_tide", {"place": "List"})]},
+    {"role": "assistant", "content": "Low water.", "reasoning_content": "Hm."},
+    {"role": "assistant", "content": "Low water."},
+]
+
+
+def settings(dialect: str, template: str) -> Iterator[dict[str, Any]]:
+    """Every combination of a template's flags and thinking modes."""
+    modes = ("chat", "thinking", "adaptive", "enabled", "disabled")
+    axes = {
+        name: list(filter(option.accepts, (True, False, *modes)))
+        for name, option in find_template(dialect, template).options.items()
+        if isinstance(option.default, bool) or name == "thinking_mode"
+    }
+    return (dict(zip(axes, chosen, strict=True)) for chosen in itertools.product(*axes.values()))
+
+
+@every_template_that_is_read
+def test_what_a_template_writes_behind_the_prompt_is_read_where_the_prompt_ended(dialect: str, template: str) -> None:
+    """Where the turn goes on from the prompt: one with thinking does not where the prompt says that it is off, and
+    one without may not where the prompt opens it."""
+    fit, read_turns = FITS[template], 0
+    for options, before, turn in itertools.product(
+        settings(dialect, template), (CONVERSATION[1:2], UNFINISHED), NEXT_TURNS
+    ):
+        write = {"template": template, "tools": TOOLS, **options}
+        prompt = render_transcript(before, dialect, add_generation_prompt=True, **write)
+        whole = render_transcript([*before, turn], dialect, **write)
+        if not whole.startswith(prompt):
+            continue
+        read = scan(whole[len(prompt) :], dialect, tools=TOOLS, generation_prompt=prompt)
+        calls = turn.get("tool_calls", [])
+        assert [(it.name, it.arguments, it.repairs) for it in read.tool_calls] == [
+            (it["function"]["name"], it["function"]["arguments"], ())
+            for it in (calls[:1] if fit.drops_all_calls_but_the_first else calls)
+        ]
+        assert read.text.strip() == turn["content"]
+        assert read.thinking.strip() in ("", turn.get("reasoning_content"))
+        assert (read.dropped, read.stopped) == ([], None)
+        read_turns += 1
+    assert read_turns
 
 
 def test_no_template_is_forgotten() -> None:

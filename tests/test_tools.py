@@ -36,6 +36,11 @@ class Place(BaseModel):
     country: str = "CH"
 
 
+class Tree(BaseModel):
+    name: str
+    branches: "list[Tree]" = []
+
+
 @dataclass
 class Span:
     first: int
@@ -199,6 +204,10 @@ class TestSchemas:
             tool(star)
         with pytest.raises(ToolDefinitionError, match="the parameter 'b' of the tool 'untyped' has no type"):
             tool(untyped)
+        with pytest.raises(
+            ToolDefinitionError, match="'self' of the tool 'look' has no type; make the tool of a bound"
+        ):
+            tool(Unbound.look)
         with pytest.raises(ToolDefinitionError, match="'lines' yields"):
             tool(lines)
         with pytest.raises(ToolDefinitionError, match="has no name to call it by"):
@@ -208,6 +217,11 @@ class TestSchemas:
 
 
 Node = TypeVar("Node", bound=BaseModel)
+
+
+class Unbound:
+    def look(self, at: int) -> int:
+        return at
 
 
 class Silent:
@@ -370,6 +384,29 @@ class TestTypedTools:
         assert Cached().params is Place
         assert answer(Cached(), {"city": "Bern"})[0] is None
 
+    def test_the_parameters_of_a_model_that_holds_itself_are_at_the_top(self) -> None:
+        class Plant(TypedTool[Tree]):
+            name = "plant"
+
+            async def __call__(self, params: Tree) -> str:
+                return repr(params)
+
+        assert Plant.parameters["type"] == "object"
+        assert list(Plant.parameters["properties"]) == ["name", "branches"]
+        assert Plant.parameters["properties"]["branches"]["items"] == {"$ref": "#/$defs/Tree"}
+        assert "title" not in Plant.parameters["$defs"]["Tree"]
+        arguments = {"name": "a", "branches": [{"name": "b"}]}
+        assert answer(Plant(), arguments) == (None, "Tree(name='a', branches=[Tree(name='b', branches=[])])")
+
+    def test_without_a_model_it_is_refused(self) -> None:
+        class Bare(TypedTool):  # type: ignore[type-arg]
+            name = "bare"
+
+            async def __call__(self, params: Place) -> None: ...
+
+        with pytest.raises(ToolDefinitionError, match=r"which parameters Bare takes is not said: TypedTool\[…\]"):
+            Toolset([Bare()])
+
     def test_a_validators_own_exception_does_not_get_out(self) -> None:
         class Bad(BaseModel):
             @classmethod
@@ -384,6 +421,10 @@ class TestTypedTools:
         assert answer(Tool(), {}) == ("raised", "Error: bad failed. RuntimeError: broken validator")
 
 
+def _go(at: int) -> int:
+    return at
+
+
 class TestDefinitions:
     def test_a_tool_without_a_name_is_told(self) -> None:
         class Nameless(CallableTool):
@@ -391,6 +432,31 @@ class TestDefinitions:
 
         with pytest.raises(MessageError, match=r"Nameless\[0\]\.name: expected text"):
             Toolset([Nameless()])
+
+    def test_attributes_may_be_given_to_the_constructor(self) -> None:
+        class Say(CallableTool):
+            async def __call__(self, **arguments: Any) -> dict[str, Any]:
+                return arguments
+
+        class Move(TypedTool[Place]):
+            description = "Move."
+
+            async def __call__(self, params: Place) -> str:
+                return params.city
+
+        schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+        say, move = Say(name="say", description="Say it.", parameters=schema), Move(name="move")
+        assert say.definition.parameters == schema
+        assert (say.definition.description, move.definition.description) == ("Say it.", "Move.")
+        assert answer(say, {"text": "x"}) == (None, '{"text":"x"}')
+        assert answer(say, {"text": 7})[0] == "invalid-arguments"
+        assert answer(move, {"city": "Husum"}) == (None, "Husum")
+
+    def test_what_is_no_json_schema_is_told(self) -> None:
+        with pytest.raises(MessageError, match=r"FunctionTool\.parameters\.properties\.at\.type: .* found 'nmuber'"):
+            Toolset([tool(schema={"type": "object", "properties": {"at": {"type": "nmuber"}}})(_go)])
+        old = {"type": "OBJECT", "properties": {"at": {"type": "int", "required": True, "enum": None}}, "required": []}
+        assert Toolset([tool(_go, name="it", schema=old)]).tools[0].parameters == old
 
     def test_a_decorated_function_can_still_be_called(self) -> None:
         @tool

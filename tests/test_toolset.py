@@ -207,7 +207,7 @@ def _modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         del sys.modules[name]
 
 
-def loaded(path: str, dependencies: Mapping[type[Any], object]) -> str:
+def loaded(path: str, dependencies: Mapping[type[Any], object] | list[object]) -> str:
     """What the tool at a path was given."""
     toolset = Toolset()
     toolset.load_tools([f"some_tools.kit:{path}"], dependencies)
@@ -231,6 +231,12 @@ class TestInjection:
     def test_a_subclass_will_do(self) -> None:
         dependencies = {ProjectConfig: ProjectConfig("project"), Engine: TurboEngine(), Clock: WallClock()}
         assert loaded("Wants", dependencies) == "('project', 200, 12.5, 'own')"
+
+    def test_objects_answer_for_their_own_types(self) -> None:
+        dependencies = [ProjectConfig("project"), TurboEngine()]
+        assert loaded("MayHave", dependencies) == "('project', 200, 3, 4)"
+        with pytest.raises(ValueError, match="two dependencies are of the type Config; give them by their types"):
+            loaded("MayHave", [Config(), Config()])
 
     def test_exactly_the_type_goes_before_a_subclass(self) -> None:
         dependencies = {ProjectConfig: ProjectConfig("project"), **ALL}

@@ -40,8 +40,8 @@ def chatml_turn(role: str, body: str) -> str:
 
 
 def chatml_transcript(results_role: str) -> Turns:
-    """The turns of a transcript in which results stand in that role's."""
-    results = rf"<\|im_start\|>{results_role}\n(?={RESULT_BEGIN})"
+    """The turns of a transcript in which results stand in that role's, or in turns of their own."""
+    results = rf"<\|im_start\|>(?:tool\n|{results_role}\n(?={RESULT_BEGIN}))"
     return Turns(
         headers={"tool": results, **of_each_role(r"<\|im_start\|>ROLE\n")},
         end=rf"{_END}\n?",

@@ -340,6 +340,8 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         self._in_section = False
         self._skipped = ""
         """The section's tag and the layout that were left out since the last call."""
+        self._said_tags = 0
+        """How many tags of sections came out as text and are open."""
         self._is_text = False
         """Whether the last call was text, because there is no such tool."""
         super()._reset()
@@ -403,9 +405,10 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         self._in_section = True
         return self.section
 
-    def say_call(self, raw: str) -> None:
-        """A call of a tool that there is not is text, and so are the tags of its section."""
-        self.say(self._skipped + raw)
+    def say_call(self, name: str, raw: str) -> None:
+        """A call of a tool that is not there is text, and so are the tags of its section."""
+        super().say_call(name, self._skipped + raw)
+        self._said_tags += self._skipped.count("<")
         self._skipped = ""
         self._is_text = True
 
@@ -422,6 +425,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         kind = self.tags.kind(marker)
         if not kind:
             tape.i = at
+            self._is_text, self._skipped, self._said_tags = False, "", 0
             return self.home()
         if kind.startswith("/"):
             closer = self.tags.closer.match(text, at, partial=not self.final)
@@ -429,9 +433,11 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
                 return self._leave_section(at)
             if closer.partial:
                 return None
-            if self._is_text and self._in_section:
-                self.say(text[tape.i : closer.end()])
+            if self._said_tags and kind == "/section":
+                self._said_tags -= 1
+                said = text[tape.i : closer.end()]
                 tape.i = closer.end()
+                self.say(said)
             else:
                 tape.i = at
                 self.pass_markup(closer.group())
@@ -462,7 +468,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
     def _leave_section(self, at: int) -> State:
         """Text follows; or a tag that the end of the stream cut off, which is none."""
         self._in_section = self._is_text = False
-        self._skipped = ""
+        self._skipped, self._said_tags = "", 0
         text = self.tape.text
         if self.final and at < len(text) and self.section_markers.held_suffix(text, at) == at:
             self.tape.i = len(text)
@@ -492,8 +498,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         return super()._turn_header(marker)
 
     def invoke(self) -> State | None:
-        """The opening tag of a call. In the middle of a line, one without arguments of a tool that is none is prose."""
-        if self._may_be_prose and self.tools is not None:
+        """The opening tag of a call. In the middle of a line, one without arguments of a tool that is none is prose,
+        but not behind another call."""
+        if self._may_be_prose and not self._is_text and self.tools is not None:
             text = self.tape.text
             tag = self.tags.opening_tag(text, self.tape.i, final=True)
             if tag and tag.name not in self.tools and (tag.is_empty or self.tags.ends_at(text, tag.end)):

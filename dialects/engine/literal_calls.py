@@ -56,7 +56,7 @@ class LiteralCallScanner(Scanner):
         if marker is None:
             return self.cut_off() if self.final else None
         header = tape.slice(self.header_start, tape.pos)
-        if marker == "{" and not header.strip():
+        if marker == "{" and not header.replace(form.prefix, "").strip():
             return self.begin_arguments()
         named = form.header.fullmatch(header)
         name = "" if named is None else self.known_name(named["name"])
@@ -124,6 +124,7 @@ class LiteralCallScanner(Scanner):
         is_far = tape.pos - end > _NEAR
         if marker is None and not (self.final or is_far):
             return None
+        is_cut = marker is None and tape.text.startswith("<", tape.i)
         between = tape.slice(end, min(tape.pos, end + _NEAR)).strip()
         if marker == self.form.prefix and not is_far:
             following = self.form.call_start.match(tape.text, tape.i, partial=not self.final)
@@ -136,13 +137,14 @@ class LiteralCallScanner(Scanner):
             return self.call_begin("", "shared-block")
         if between and not is_far and (marker == self.form.call_end or not between.strip(_BRACKETS)):
             self.reader.note("trailing-text" if between.strip(_BRACKETS) else "extra-closer")
-        elif between:
+        elif between or is_far:
             tape.seek(end)
+            is_cut = False
         if marker == self.form.call_end and not is_far:
             return self.end_at_marker()
         if marker is None and self.truncated and not is_far:
             return self.cut_off()
-        if marker is None and tape.text.startswith("<", tape.i):
+        if is_cut:
             tape.i = len(tape.text)
         self.open_call.repairs.append("missing-call-end")
         return self.finish_call()

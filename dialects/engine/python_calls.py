@@ -222,18 +222,23 @@ class PythonCallReader:
         """The short way for a chunk that only continues a string argument; None, with nothing done, if it does not. It
         may be asked where `in_run` says so."""
         tape = self.tape
-        text = tape.text + chunk
-        end = self._form.run(text, 0).end()
-        rest = text[end:]
-        if self.out + end >= self.run_limit or (rest and rest not in ("\\", "\n")):
+        text = tape.text + chunk if tape.text else chunk
+        form = self._form
+        end = form.run(text, 0).end()
+        rest = ""
+        if end < len(text):
+            rest = text[end:]
+            if rest not in ("\\", "\n"):
+                return None
+            text = text[:end]
+        if self.out + end >= self.run_limit:
             return None
         tape.text = rest
-        run = text[:end]
-        self.out += end
-        tape.pass_by(run)
-        if not run:
+        if not text:
             return []
-        value = self._form.decode(run)
+        self.out += end
+        tape.pass_by(text)
+        value = form.decode(text) if "\\" in text else text
         self._shown.append(value)
         return [ToolArgDelta(self._call_id, self._name, self._key, value, encode_basestring(value)[1:-1])]
 

@@ -140,6 +140,8 @@ class Scanner(ABC):
         self.max_call_chars = max_call_chars
         self.max_held_chars = max_held_chars
         self._id_factory = id_factory or _mint_id
+        self.quotes: list[Event] = []
+        """Those of the events of the last `feed` or `flush` that are text because no such tool is there."""
         self._reset()
 
     # What a user calls.
@@ -236,6 +238,7 @@ class Scanner(ABC):
             self.events = [e for e in self.events if isinstance(e, ToolStart | ToolArgDelta) and e.id == opened]
 
     def _run(self) -> None:
+        self.quotes.clear()
         tape, ending = self.tape, self.final
         while not self.stopped:
             if tape.end > self._limit:
@@ -421,10 +424,12 @@ class Scanner(ABC):
         else:
             raw = self.tape.slice(call.start, self.tape.pos)
             self._forget_call()
-            self.say_call(raw)
+            before = len(self.events)
+            self.say_call(call.name, raw)
+            self.quotes += self.events[before:]
 
-    def say_call(self, raw: str) -> None:
-        """A call of a tool that there is not is text."""
+    def say_call(self, name: str, raw: str) -> None:
+        """A call of a tool that is not there is text."""
         self.say(raw)
 
     def write_arguments(self, arguments: Arguments) -> Arguments:

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import unquote
 
-__all__ = ["ANY", "Kind", "kinds_of", "member_schema", "property_schema"]
+__all__ = ["ANY", "TYPE_NAMES", "Kind", "kinds_of", "member_schema", "property_schema"]
 
 Kind: TypeAlias = Literal["string", "integer", "fraction", "boolean", "null", "object", "array"]
 Kinds: TypeAlias = frozenset[Kind]
@@ -38,6 +38,7 @@ _TYPES: dict[str, Kinds] = {
     "list": frozenset({"array"}),
 }
 """The names of types, whatever their case; beside those of JSON Schema the Python names that tool authors write."""
+TYPE_NAMES: Final = frozenset(_TYPES)
 
 _MAX_DEPTH = 64
 _MAX_STEPS = 1000

@@ -31,11 +31,11 @@ __all__ = [
 
 HUMAN, ASSISTANT = "\n\nHuman:", "\n\nAssistant:"
 FUNCTION_RESULT = (
-    r"<(?:result|(?P<error>error))>\n<tool_name>(?P<name>[^<]*)</tool_name>\n"
+    r"(?:<function_results>\n)?<(?:result|(?P<error>error))>\n<tool_name>(?P<name>[^<]*)</tool_name>\n"
     r"<(?P<stream>stdout|stderr)>(?P<text>.*?)</(?P=stream)>\n</(?:result|error)>"
     r"(?:\n</function_results>)?"
 )
-"""One of the results that `function_results` writes."""
+"""One of the results that `function_results` writes, with the tags around them all."""
 _THINKING = ("think", "thinking", "scratchpad")
 
 

@@ -36,6 +36,7 @@ class Tracing(Scanner):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._places: list[Place] = []
+        self._quotes: list[tuple[int, int, str]] = []
         self._fed = 0
         super().__init__(*args, **options)
 
@@ -43,6 +44,11 @@ class Tracing(Scanner):
     def fed(self) -> int:
         """How many characters were fed so far, over all streams."""
         return self._fed
+
+    def take_quotes(self) -> list[tuple[int, int, str]]:
+        """From where to where calls stand that are text, since the last time, and the names of their tools."""
+        quotes, self._quotes = self._quotes, []
+        return quotes
 
     def take_places(self) -> list[Place]:
         """The places of the events since the last time."""
@@ -70,6 +76,12 @@ class Tracing(Scanner):
             self._places.append(Place(event, start + lead - newlines if is_placed else end, end))
         self._said_until = start + len(text)
         self._tail = len(text) - len(text.rstrip("\n")) + (run if lead == len(text) else 0)
+
+    def say_call(self, name: str, raw: str) -> None:
+        """A call is text."""
+        before = len(self._places)
+        super().say_call(name, raw)
+        self._quotes += [(place.start, place.end, name) for place in self._places[before:]]
 
     def end_text(self) -> None:
         """The stream is over: newlines that were held leave."""

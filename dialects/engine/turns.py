@@ -41,8 +41,9 @@ class Turns(msgspec.Struct, frozen=True):
       where a pattern has them, are the author and the call that is answered. A header that matches no characters is
       only a place: where the same role is speaking already, no new turn begins there.
     end: what may stand behind a body and is no part of it.
-    result: in a turn of results, one of them, with the group `text`, and `name`, `id` and `error` if they are there;
-      without it the body is the result.
+    result: in a turn of results, one of them and what stands around them all, with the group `text`, and `name`, `id`
+      and `error` if they are there; without it the body is the result. What follows the last one is the user's, or
+      where the header was only a place, the assistant's.
     start: what may stand before the whole transcript.
     begins_with_text: whether the system's text has no header, so that a transcript may begin with it.
     result_text: makes the result's text out of what `text` matched, where they are not the same.
@@ -62,19 +63,27 @@ class Turns(msgspec.Struct, frozen=True):
         opening = regex.sub(rf"\A(?:{self.start})", "", text[:first]) if self.start else text[:first]
         if opening.strip():
             yield Turn(BEFORE_ANY_TURN, self._without_end(opening))
-        for header, following in zip(found, [*found[1:], None], strict=True):
-            body = text[header.end() : following.start() if following else len(text)]
+        ends = [*(header.start() for header in found[1:]), len(text)]
+        for header, end in zip(found, ends, strict=bool(found)):
+            body = text[header.end() : end]
             yield from self._turn(header, body)
+
+    def are_in(self, text: str) -> bool:
+        """Whether a text holds the header of a turn, or begins with what stands before them all."""
+        return self._is_started(text) or next(self._headers_in(text), None) is not None
 
     def begin(self, text: str) -> bool:
         """Whether a text begins as a transcript does, so that it is no assistant's body."""
-        start = regex.match(rf"(?:{self.start})\s*", text) if self.start else None
-        if start is not None and start.end():
+        if self._is_started(text):
             return True
         if self.begins_with_text and any(self._role(header) == "user" for header in self._headers_in(text)):
             return True
         header = _alternatives(self).match(text)
         return header is not None and header.end() > header.start()
+
+    def _is_started(self, text: str) -> bool:
+        start = regex.match(rf"(?:{self.start})\s*", text) if self.start else None
+        return start is not None and start.end() > 0
 
     def _headers_in(self, text: str) -> "Iterator[regex.Match[str]]":
         speaking = None
@@ -93,12 +102,13 @@ class Turns(msgspec.Struct, frozen=True):
             yield Turn(role, self._without_end(body), **_named(header))
             return
         behind = 0
-        for result in regex.finditer(self.result, body, regex.DOTALL):
+        while result := _result(self.result).match(body, behind):
             yield Turn("tool", self.result_text(result["text"]), **_named(result))
             behind = result.end()
         rest = self._without_end(body[behind:])
-        if rest.strip() and behind:
-            yield Turn("assistant", rest)
+        if rest.strip():
+            is_place = header.end() == header.start()
+            yield Turn("tool" if not behind else "assistant" if is_place else "user", rest)
 
     def _without_end(self, body: str) -> str:
         return regex.sub(rf"(?:{self.end})\Z", "", body)
@@ -107,6 +117,11 @@ class Turns(msgspec.Struct, frozen=True):
 @cache
 def _patterns(headers: tuple[tuple[str, str], ...]) -> "regex.Pattern[str]":
     return regex.compile("|".join(f"(?P<{role}>{pattern})" for role, pattern in headers))
+
+
+@cache
+def _result(pattern: str) -> "regex.Pattern[str]":
+    return regex.compile(rf"\s*(?:{pattern})", regex.DOTALL)
 
 
 def _alternatives(turns: Turns) -> "regex.Pattern[str]":

@@ -215,8 +215,8 @@ class ChatCompletionHealer:
             if entries and before:
                 fields["logprobs"] = {**part.fields["logprobs"], "content": before + entries}
         fields.pop("message", None)
-        removed = {"content", "tool_calls", *REASONING_FIELDS}
-        kept = {key: value for key, value in message.items() if key not in removed or key in whole}
+        read = {"content", "tool_calls", *REASONING_FIELDS}
+        kept = {key: value for key, value in message.items() if key not in read or key in whole or value is None}
         healed = {**kept, **whole}
         return {**choice, **fields, "message": healed, "finish_reason": parts[-1].finish_reason}
 

@@ -126,6 +126,8 @@ class ExplainingStream(StreamHealer):
         self.pieces: list[tuple[int, str]] = []
         """What was fed, with the chunks that it came in."""
         self.found: list[Found] = []
+        self.quotes: list[tuple[int, int, str]] = []
+        """From where to where calls stand whose tools, of that name, were not offered."""
         self._journal = journal
         self._readers: list[Tracing] = []
         """All scanners there were: a decider, the dialect's, thinking healers."""
@@ -149,10 +151,6 @@ class ExplainingStream(StreamHealer):
         events = super().flush(truncated=truncated)
         self._note()
         return events
-
-    def not_offered(self, name: str | None) -> bool:
-        """Whether a call of that tool is text."""
-        return self._names is not None and name is not None and name not in self._names
 
     # The scanners.
 
@@ -196,6 +194,9 @@ class ExplainingStream(StreamHealer):
         healer's stand."""
         for reader in self._readers:
             if not isinstance(reader, ReadingThinking):
+                self.quotes += [
+                    (self._origin + start, self._origin + end, name) for start, end, name in reader.take_quotes()
+                ]
                 for place in reader.take_places():
                     self._note_place(place, reader)
         for reader in self._readers:
@@ -281,7 +282,7 @@ def _explained(channel: ExplainingStream, verdicts: Verdicts) -> Iterator[Explan
                 begin = max(each.start, at)
                 yield from _rest(channel, chunk, text[at - start : begin - start])
                 at = min(each.end, end)
-                fate, why = _fate(each.event, channel, verdicts)
+                fate, why = _fate(each, channel, verdicts)
                 until = None if each.chunk == chunk else each.chunk
                 said = text[begin - start : at - start]
                 yield Explanation(chunk, channel.choice, channel.channel, said, fate, until, why)
@@ -299,12 +300,14 @@ def _rest(channel: ExplainingStream, chunk: int, text: str) -> Iterator[Explanat
         yield Explanation(chunk, channel.choice, channel.channel, text, fate, why="swallowed")
 
 
-def _fate(event: Event, channel: ExplainingStream, verdicts: Verdicts) -> tuple[Fate, str]:
-    match event:
+def _fate(found: Found, channel: ExplainingStream, verdicts: Verdicts) -> tuple[Fate, str]:
+    shown: Fate = "reasoning" if channel.channel == "reasoning" else "text"
+    match found.event:
         case Text():
-            return ("reasoning" if channel.channel == "reasoning" else "text"), ""
-        case ToolEnd(name=name) | ToolDropped(name=name) if channel.not_offered(name):
-            return "text", f"{name} was not offered"
+            quoted = (name for start, end, name in channel.quotes if start < found.end and found.start < end)
+            return shown, next((f"{name} was not offered" for name in quoted), "")
+        case ToolDropped(name=name) if channel.not_offered(name):
+            return shown, f"{name} was not offered"
         case ToolDropped(name=name, reason=reason, raw_block=raw):
             return ("reasoning", "a draft") if verdicts.of.get(id(raw)) == DRAFT else ("dropped", _joined(name, reason))
         case ToolEnd(name=name, repairs=repairs, raw_block=raw):

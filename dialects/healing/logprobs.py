@@ -33,11 +33,15 @@ class Logprobs:
             self._tokens.append((len(text), list(entries or ())))
 
     def take(self, text: str) -> list[Any]:
-        """The entries of a piece that leaves. What came before it and has not left was markup."""
+        """The entries of a piece that leaves. What came before it and has not left was markup; newlines at its
+        beginning may come from before that markup."""
         if not self.active or not text:
             return []
         held = "".join(self._text)
         start = held.find(text)
+        if start < 0:
+            text = text.lstrip("\n")
+            start = held.find(text) if text else -1
         if start < 0:
             self._text = [held]
             return []

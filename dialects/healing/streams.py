@@ -11,7 +11,7 @@ from dialects.auto import Match
 from dialects.detection import dialect_for_model
 from dialects.engine.scanner import UnknownTools
 from dialects.events import Event, Text, ToolArgDelta, ToolDropped, ToolEnd, ToolStart
-from dialects.factory import all_dialects, create_inband_scanner, dialect_names
+from dialects.factory import UnknownDialectError, all_dialects, create_inband_scanner, dialect_names
 from dialects.messages import Tool, read_tools
 from dialects.scanner_row import AUTO, THINKING, ScannerRow
 
@@ -27,6 +27,14 @@ def pattern_for(model_id: str) -> Match:
     if match.name is None and match.candidates:
         return Match(AUTO, match.candidates, f"{match.reason}; what the model writes decides")
     return Match(THINKING, (), f"{match.reason}; so only thinking is healed")
+
+
+def _check(pattern: str, options: dict[str, Any]) -> None:
+    """Raises what `create_inband_scanner` raises for what is no pattern and no option."""
+    try:
+        create_inband_scanner(pattern, **options)
+    except UnknownDialectError as error:
+        raise UnknownDialectError(f"{error}; a pattern may also be {AUTO!r} or {THINKING!r}") from None
 
 
 class StreamHealer(ScannerRow):
@@ -52,17 +60,12 @@ class StreamHealer(ScannerRow):
     ) -> None:
         declared = read_tools(tools)
         self._names = None if declared is None or unknown_tools != "text" else {tool.name for tool in declared}
-        kept: UnknownTools = "keep" if unknown_tools == "text" else unknown_tools
-        options = {"tools": declared, "unknown_tools": kept, "generation_prompt": generation_prompt, **scanner_options}
+        options: dict[str, Any] = {"tools": declared, "unknown_tools": unknown_tools, **scanner_options}
+        options["generation_prompt"] = generation_prompt
         if pattern != THINKING:
-            create_inband_scanner(pattern, **options)  # raises for what is no pattern and no option
-        self._forget_calls()
+            _check(pattern, options)
+        self._echoes: set[str] = set()
         super().__init__(all_dialects(), pattern, **options)
-
-    @property
-    def held_chars(self) -> int:
-        """How many characters are held back at the moment."""
-        return super().held_chars + self._unknown_chars
 
     def feed(self, text: str) -> list[Event]:
         """The events that the next piece of the text gives. Raises TypeError for anything but a str."""
@@ -78,19 +81,17 @@ class StreamHealer(ScannerRow):
     def flush(self, *, truncated: bool = False) -> list[Event]:
         """The text is over; `truncated` says that generation was cut off. The healer is as new afterwards."""
         events = self._offered(super().flush(truncated=truncated))
-        self._forget_calls()
+        self._echoes.clear()
         return events
 
-    def _forget_calls(self) -> None:
-        self._echoes: set[str] = set()
-        self._unknown: str | None = None
-        """The id of the open call whose tool was not offered."""
-        self._unknown_chars = 0
+    def not_offered(self, name: str | None) -> bool:
+        """Whether a call of that tool is text."""
+        return self._names is not None and name is not None and name not in self._names
 
     # Calls that do not count.
 
     def _offered(self, events: list[Event]) -> list[Event]:
-        """The events without those of echoes, and with the calls of tools that were not offered as text."""
+        """The events without those of echoes. A call that is none, of a tool that was not offered, is text, too."""
         if self._names is None and not self._echoes:
             return events
         out: list[Event] = []
@@ -100,14 +101,7 @@ class StreamHealer(ScannerRow):
                     ToolStart(id=call_id) | ToolArgDelta(id=call_id) | ToolEnd(id=call_id) | ToolDropped(id=call_id)
                 ) if call_id in self._echoes:
                     continue
-                case ToolStart(name=name, id=call_id) if self._names is not None and name not in self._names:
-                    self._unknown = call_id
-                case ToolArgDelta(id=call_id, json=piece) if call_id == self._unknown:
-                    self._unknown_chars += len(piece)
-                case ToolEnd(id=call_id, raw_block=raw) | ToolDropped(id=call_id, raw_block=raw) if (
-                    call_id == self._unknown
-                ):
-                    self._unknown, self._unknown_chars = None, 0
+                case ToolDropped(name=name, raw_block=raw) if self.not_offered(name):
                     out.append(Text(raw))
                 case _:
                     out.append(event)

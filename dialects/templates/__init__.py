@@ -33,6 +33,7 @@ __all__ = [
     "dialect_of_template",
     "find_template",
     "templates_of",
+    "tokens_of",
     "write",
 ]
 
@@ -72,6 +73,12 @@ def templates_of(dialect: str) -> tuple[str, ...]:
     """The names of a dialect's templates; a dialect that this package has none for has none."""
     family = _BY_DIALECT.get(dialect)
     return tuple(template.name for template in family.templates) if family else ()
+
+
+def tokens_of(dialect: str) -> tuple[str, ...]:
+    """The control tokens that the templates of a dialect add to its own."""
+    family = _BY_DIALECT.get(dialect)
+    return tuple(token for template in family.templates for token in template.control_tokens) if family else ()
 
 
 def dialect_of_template(name: str) -> str:

@@ -81,7 +81,7 @@ def _seen(message: Any, template: Template, path: str, normalise: bool) -> Any:
         is_assistant = message["role"] == "assistant"
         reasoning = next(filter(None, map(message.get, REASONING_KEYS)), "") if is_assistant else ""
         return _normalised(message, message.get("content") or "", reasoning, template, path)
-    source = _source(message)
+    source = _source(message, template)
     read = read_message(_checkable(source, template), path)
     return _normalised(source, read.content, read.reasoning, template, path) if normalise else source
 
@@ -118,19 +118,27 @@ def _is_text_or_none(value: object) -> bool:
     return value is None or type(value) is str
 
 
-def _source(message: Any) -> Any:
+def _source(message: Any, template: Template) -> Any:
     """A copy of the message as a dict, our own types in it too; what is no message is left for the check to refuse."""
+    calls = message.tool_calls if isinstance(message, Message) else None
     if isinstance(message, Message):
-        return message_as_dict(message)
-    if not isinstance(message, Mapping):
+        message = message_as_dict(message)
+    elif isinstance(message, Mapping):
+        calls = message.get("tool_calls")
+    else:
         return message
-    calls = message.get("tool_calls")
-    if isinstance(calls, list | tuple) and any(isinstance(call, ToolCall | ToolEnd) for call in calls):
-        return {
-            **message,
-            "tool_calls": [call_as_dict(it) if isinstance(it, ToolCall | ToolEnd) else it for it in calls],
-        }
-    return dict(message)
+    if not isinstance(calls, list | tuple) or not any(isinstance(call, ToolCall | ToolEnd) for call in calls):
+        return dict(message)
+    return {**message, "tool_calls": [_call_source(call, template) for call in calls]}
+
+
+def _call_source(call: Any, template: Template) -> Any:
+    if not isinstance(call, ToolCall | ToolEnd):
+        return call
+    source = call_as_dict(call)
+    if template.quotes_string_arguments:
+        source["function"]["arguments"] = call.arguments
+    return source
 
 
 def _checkable(source: Any, template: Template) -> Any:
@@ -183,8 +191,15 @@ def _normalised_call(call: Fields, template: Template, path: str) -> dict[str, A
 
 
 def _tool(tool: ToolLike, *, normalise: bool) -> Fields:
-    if isinstance(tool, Tool):
-        return {"type": "function", "function": tool.definition}
-    if "function" in tool:
-        return {**tool, "function": dict(tool["function"])}  # type: ignore[call-overload]
-    return {"type": "function", "function": dict(tool)} if normalise else dict(tool)
+    fields: Fields = {"type": "function", "function": tool.definition} if isinstance(tool, Tool) else tool
+    if not normalise:
+        return dict(fields)
+    inner: Fields = fields.get("function", fields)
+    outer = {} if inner is fields else fields
+    return {"type": "function", **outer, "function": _normalised_function(inner)}
+
+
+def _normalised_function(function: Fields) -> Fields:
+    """The function of a tool without what is null, its schema under the name that templates know."""
+    schema = "input_schema" if "parameters" not in function else "parameters"
+    return {"parameters" if key == schema else key: value for key, value in function.items() if value is not None}

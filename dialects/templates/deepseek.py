@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dialects.templates.deepseek_encoder import (
+    ANY_TOKEN,
     ASSISTANT,
     BOS,
     EOS,
@@ -51,6 +52,7 @@ class ChatTemplate(Template):
     """What the two have in common."""
 
     options: Mapping[str, Option] = field(default_factory=lambda: {"bos_token": any_text(BOS)})
+    control_tokens: tuple[str, ...] = (ANY_TOKEN,)
 
     def normalised(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Arguments become text, the only thing that these templates can write."""

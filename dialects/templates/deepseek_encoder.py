@@ -31,6 +31,7 @@ from dialects.templates.template import (
 )
 
 __all__ = [
+    "ANY_TOKEN",
     "ASSISTANT",
     "BOS",
     "EOS",
@@ -46,6 +47,8 @@ __all__ = [
 BOS, EOS = "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
 SYSTEM, USER, ASSISTANT = "<｜System｜>", "<｜User｜>", "<｜Assistant｜>"
 THINK, THOUGHT = "<think>", "</think>"
+ANY_TOKEN = "<｜"
+"""What every special token of the family begins with, those for search and for other tasks too."""
 
 _EXAMPLE = """\
 <<TAG><CALLS>>
@@ -122,6 +125,7 @@ class V32Template(Template):
     """V3.2. `tag` precedes the names of all tags, `calls` is that of the outer one."""
 
     options: Mapping[str, Option] = field(default_factory=lambda: {"thinking_mode": THINKING_MODE})
+    control_tokens: tuple[str, ...] = (ANY_TOKEN, "<function_results>", "</function_results>", "<result>", "</result>")
     tag: str = "｜DSML｜"
     calls: str
     tools_text: str = V32_TOOLS
@@ -221,6 +225,7 @@ class V32Template(Template):
 class V4Template(V32Template):
     """V4 and V4.1: what a user says and the results of tools are one turn, as long as no one else speaks."""
 
+    control_tokens: tuple[str, ...] = (ANY_TOKEN, "<tool_result>", "</tool_result>")
     tools_text: str = V4_TOOLS
     begins_system: str = ""
     """What stands before a system text."""

@@ -26,6 +26,7 @@ from dialects.templates.template import (
     function_of,
     joined_parts,
     needs_text,
+    object_arguments,
     printed,
     properties_of,
     required_of,
@@ -95,6 +96,10 @@ class GemmaTemplate(Template):
             position += 1
         return messages
 
+    def normalised_tools(self, tools: list[Fields]) -> list[Fields]:
+        """Every schema has a type: the template closes the parameters' brace behind it alone."""
+        return [_with_type(tool) for tool in tools]
+
     def _system_turn(self, chat: Chat, messages: Sequence[Fields]) -> str:
         is_thinking = chat.options["enable_thinking"]
         if not (is_thinking or chat.tools or messages):
@@ -129,14 +134,12 @@ class GemmaTemplate(Template):
         return f"{TURN_BEGIN}model\n{'' if is_thinking else THOUGHT_BEGIN + THOUGHT_END}"
 
     def _call(self, call: Fields, path: str) -> str:
-        arguments, name = arguments_of(call), function_of(call)["name"]
-        if isinstance(arguments, Mapping):
-            return f"{CALL_BEGIN}call:{name}{{{self._members(arguments)}}}{CALL_END}"
-        if self.is_earlier:
-            return f"{CALL_BEGIN}call:{name}{{{arguments if isinstance(arguments, str) else ''}}}{CALL_END}"
-        raise TemplateError(
-            f"the template needs an object, found {type(arguments).__name__}", f"{path}.function.arguments"
-        )
+        arguments = arguments_of(call)
+        if isinstance(arguments, Mapping) or not self.is_earlier:
+            members = self._members(object_arguments(call, path))
+        else:
+            members = arguments if isinstance(arguments, str) else ""
+        return f"{CALL_BEGIN}call:{function_of(call)['name']}{{{members}}}{CALL_END}"
 
     def _results(self, messages: Sequence[Fields], at: int, calls: Sequence[Fields]) -> str:
         """The results behind the message at that place."""
@@ -222,6 +225,13 @@ class GemmaTemplate(Template):
         return self._value(value, QUOTE)
 
 
+def _with_type(tool: Fields) -> Fields:
+    parameters = tool["function"].get("parameters")
+    if not parameters or parameters.get("type"):
+        return tool
+    return {**tool, "function": {**tool["function"], "parameters": {**parameters, "type": "object"}}}
+
+
 def _sorted(value: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return sorted(value.items(), key=lambda item: item[0].lower())
 
@@ -270,6 +280,7 @@ TEMPLATES = (
         name="gemma-4-31B-it-earlier",
         certainty=Certainty.COPY,
         models=r"gemma[-_ ]?4.*earlier",
+        quotes_string_arguments=True,
         null="None",
         is_earlier=True,
         options=_OPTIONS,

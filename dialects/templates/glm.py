@@ -16,13 +16,14 @@ from dialects.templates.template import (
     Fields,
     Template,
     TemplateError,
-    arguments_of,
     choice,
     flag,
     function_of,
     in_call_order,
     is_first_of_run,
     joined_parts,
+    last_user,
+    object_arguments,
     printed,
     pyjson,
     split_thinking,
@@ -71,7 +72,7 @@ class GlmTemplate(Template):
         messages, options, between = chat.messages, chat.options, self.between
         is_thinking = options.get("enable_thinking", True)
         yield from self.head(chat)
-        first_kept = 0 if options.get("clear_thinking") is False else _last_user(messages) + 1
+        first_kept = 0 if options.get("clear_thinking") is False else last_user(messages) + 1
         for index, message in enumerate(messages):
             role, content = message["role"], message.get("content", "")
             if role == "assistant":
@@ -125,13 +126,10 @@ class GlmTemplate(Template):
         return [printed(part["output"] if isinstance(part, Mapping) and "output" in part else part) for part in content]
 
     def _call(self, call: Fields, path: str) -> str:
-        arguments, between = arguments_of(call), self.between
-        if not isinstance(arguments, Mapping):
-            problem = f"the template needs an object, found {type(arguments).__name__}"
-            raise TemplateError(problem, f"{path}.function.arguments")
+        between = self.between
         pairs = "".join(
             f"<arg_key>{key}</arg_key>{between}<arg_value>{_value(value)}</arg_value>{between}"
-            for key, value in arguments.items()
+            for key, value in object_arguments(call, path).items()
         )
         return f"{between}<tool_call>{printed(function_of(call)['name'])}{between}{pairs}</tool_call>"
 
@@ -160,11 +158,6 @@ class Glm5Template(GlmTemplate):
 
 def _value(value: Any) -> str:
     return value if isinstance(value, str) else pyjson(value)
-
-
-def _last_user(messages: Sequence[Fields]) -> int:
-    """Where the last user message is; -1 if there is none."""
-    return next((index for index in range(len(messages) - 1, -1, -1) if messages[index]["role"] == "user"), -1)
 
 
 def _shown(tool: Fields) -> Fields:

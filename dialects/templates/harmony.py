@@ -45,6 +45,8 @@ TYPE_MARGIN = "\n" + " " * 16
 class HarmonyTemplate(Template):
     """gpt-oss."""
 
+    quotes_string_arguments: bool = True
+
     def pieces(self, chat: Chat) -> Iterator[str]:
         messages, first = chat.messages, 0
         if not messages:

@@ -52,6 +52,7 @@ class LlamaTemplate(Template):
     options: Mapping[str, Option] = field(
         default_factory=lambda: {"bos_token": any_text("<|begin_of_text|>"), "tools_in_user_message": flag(True)}
     )
+    quotes_string_arguments: bool = True
     date: str | None = None
 
     def pieces(self, chat: Chat) -> Iterator[str]:

@@ -19,12 +19,13 @@ from dialects.templates.template import (
     Fields,
     Template,
     TemplateError,
-    arguments_of,
     choice,
     function_of,
     is_first_of_run,
     is_last_of_run,
     joined_parts,
+    last_user,
+    object_arguments,
     printed,
     pyjson,
 )
@@ -89,13 +90,15 @@ class MiniMaxTemplate(Template):
     """The turns that both languages share."""
 
     takes_string_arguments: bool = False
+    control_tokens: tuple[str, ...] = ("]~!b", "[e~", "]<]minimax[>")
+    """What would be a token together with the bracket that the end of a turn, behind a text, begins with."""
 
     def pieces(self, chat: Chat) -> Iterator[str]:
         messages = chat.messages
         first = self.first_message(messages)
         yield BEGIN
         yield from self.head(chat, messages[:first])
-        last_user = _last_user(messages)
+        asked = last_user(messages)
         has_called = False
         for index in range(first, len(messages)):
             message, path = messages[index], f"messages[{index}]"
@@ -104,7 +107,7 @@ class MiniMaxTemplate(Template):
                 yield f"{TURN_BEGIN}user\n{self.visible(content)}{TURN_END}"
             elif role == "assistant":
                 has_called = bool(message.get("tool_calls"))
-                yield f"{TURN_BEGIN}ai\n{self.answer(message, path, is_recent=index > last_user)}{TURN_END}"
+                yield f"{TURN_BEGIN}ai\n{self.answer(message, path, is_recent=index > asked)}{TURN_END}"
             elif role == "tool":
                 if not has_called:
                     raise TemplateError("the template needs an assistant's message with calls before a result", path)
@@ -179,7 +182,7 @@ class M2Template(MiniMaxTemplate):
     def _invoke(self, call: Fields, path: str) -> str:
         parameters = "".join(
             f'<parameter name="{key}">{value if isinstance(value, str) else pyjson(value)}</parameter>\n'
-            for key, value in _object(call, path).items()
+            for key, value in object_arguments(call, path).items()
         )
         return f'<invoke name="{function_of(call)["name"]}">\n{parameters}</invoke>\n'
 
@@ -207,7 +210,7 @@ class M3Template(MiniMaxTemplate):
             return block + text
         invokes = "".join(
             f'{NS}<invoke name="{function_of(call)["name"]}">'
-            f"{_nested(_object(call, f'{path}.tool_calls[{at}]'))}{NS}</invoke>\n"
+            f"{_nested(object_arguments(call, f'{path}.tool_calls[{at}]'))}{NS}</invoke>\n"
             for at, call in enumerate(calls)
         )
         return f"{block}{text}{NS}<tool_call>\n{invokes}{NS}</tool_call>"
@@ -220,11 +223,6 @@ class M3Template(MiniMaxTemplate):
 
     def opener(self, chat: Chat) -> str:
         return M3_OPENERS[chat.options["thinking_mode"]]
-
-
-def _last_user(messages: Sequence[Fields]) -> int:
-    """Where the last user message is; -1 if there is none."""
-    return next((index for index in range(len(messages) - 1, -1, -1) if messages[index]["role"] == "user"), -1)
 
 
 def _catalogue(tools: Sequence[Fields], end: str) -> str:
@@ -249,14 +247,6 @@ def _result_part(part: Any) -> str:
     if not isinstance(part, Mapping):
         return printed(part)
     return printed(part.get("output", part.get("text", part)))
-
-
-def _object(call: Fields, path: str) -> Mapping[str, Any]:
-    arguments = arguments_of(call)
-    if not isinstance(arguments, Mapping):
-        problem = f"the template needs an object, found {type(arguments).__name__}"
-        raise TemplateError(problem, f"{path}.function.arguments")
-    return arguments
 
 
 def _nested(value: Any) -> str:

@@ -106,6 +106,8 @@ class MistralTemplate(Template):
 class NemoTemplate(MistralTemplate):
     """The first format."""
 
+    quotes_string_arguments: bool = True
+
     def pieces(self, chat: Chat) -> Iterator[str]:
         messages = chat.messages
         first = _after_system(messages)

@@ -77,6 +77,8 @@ class Qwen3Template(Template):
 class Qwen25Template(Template):
     """Qwen2.5, which joins every content to text and so refuses lists, and quotes arguments that came as text."""
 
+    quotes_string_arguments: bool = True
+
     def pieces(self, chat: Chat) -> Iterator[str]:
         messages = chat.messages
         if not messages:

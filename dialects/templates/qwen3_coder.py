@@ -18,11 +18,11 @@ from dialects.templates.template import (
     Fields,
     Template,
     TemplateError,
-    arguments_of,
     flag,
     function_of,
     is_last_of_run,
     needs_text,
+    object_arguments,
     printed,
     pyjson,
     split_thinking,
@@ -183,10 +183,7 @@ def _calls(calls: Sequence[Fields], path: str, value: Callable[[Any], str]) -> s
 
 
 def _call(call: Fields, path: str, value: Callable[[Any], str]) -> str:
-    arguments = arguments_of(call)
-    if not isinstance(arguments, Mapping):
-        problem = f"the template needs an object, found {type(arguments).__name__}"
-        raise TemplateError(problem, f"{path}.function.arguments")
+    arguments = object_arguments(call, path)
     pairs = "".join(f"<parameter={key}>\n{value(item)}\n</parameter>\n" for key, item in arguments.items())
     return f"<tool_call>\n<function={function_of(call)['name']}>\n{pairs}</function>\n</tool_call>"
 

@@ -38,8 +38,10 @@ __all__ = [
     "is_first_of_run",
     "is_last_of_run",
     "joined_parts",
+    "last_user",
     "needs_text",
     "number",
+    "object_arguments",
     "printed",
     "properties_of",
     "pyjson",
@@ -140,6 +142,9 @@ class Template(ABC):
     takes_string_arguments: bool = True
     """Whether the vendor's template writes arguments that came as JSON text, one way or another; where it fails,
     normalising parses them."""
+    quotes_string_arguments: bool = False
+    """Whether it writes such text as a JSON string, or between braces of its own. Calls of this package's types have
+    both, and give it the object."""
     control_tokens: tuple[str, ...] = ()
     """Control tokens of its own beside those of the dialect."""
     roles: tuple[str, ...] = ()
@@ -228,6 +233,11 @@ def is_last_of_run(messages: Sequence[Fields], index: int) -> bool:
     return index + 1 == len(messages) or messages[index + 1]["role"] != messages[index]["role"]
 
 
+def last_user(messages: Sequence[Fields]) -> int:
+    """Where the last message of the user is; -1 if there is none."""
+    return next((index for index in range(len(messages) - 1, -1, -1) if messages[index]["role"] == "user"), -1)
+
+
 def in_call_order(messages: Sequence[Fields]) -> list[Fields]:
     """The messages, each run of results in the order of the calls before it, if all of them name one of those calls."""
     ordered: list[Fields] = []
@@ -270,3 +280,11 @@ def with_defaults(tool: Fields, **defaults: Any) -> Fields:
 def arguments_of(call: Fields) -> Any:
     """The arguments of a call, an object or its JSON text."""
     return function_of(call).get("arguments", {})
+
+
+def object_arguments(call: Fields, path: str) -> Mapping[str, Any]:
+    """The arguments of a call at that path, for a template that can only write an object."""
+    arguments = arguments_of(call)
+    if isinstance(arguments, Mapping):
+        return arguments
+    raise TemplateError(f"the template needs an object, found {type(arguments).__name__}", f"{path}.function.arguments")

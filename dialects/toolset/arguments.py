@@ -2,7 +2,7 @@
 
 pydantic judges the arguments of a tool that was made from types. For one that came with a JSON Schema, the outermost
 level of the schema is checked here: what is required, what is not permitted, and the type, `enum` and `const` of each
-argument. Deeper levels are the tool's own business.
+argument. Deeper levels are the tool's own business. `check_schema` says whether it is a JSON Schema at all.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,12 +10,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dialects.engine.schema import kinds_of, property_schema
+from dialects.engine.schema import TYPE_NAMES, kinds_of, property_schema
+from dialects.messages import MessageError
 from dialects.toolset.results import ToolError
 
-__all__ = ["InvalidArgumentsError", "check_against_schema", "described"]
+__all__ = ["InvalidArgumentsError", "check_against_schema", "check_schema", "described"]
 
 _MOST_FAULTS = 10
+_MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions")
+_LISTS_OF_SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SCHEMAS = ("items", "additionalProperties", "not")
 _KINDS: dict[type, frozenset[str]] = {
     str: frozenset({"string"}),
     bool: frozenset({"boolean"}),
@@ -91,3 +95,53 @@ def _kinds_of_value(value: object) -> frozenset[str]:
     if isinstance(value, float) and value.is_integer():
         return frozenset({"integer", "fraction"})
     return _KINDS.get(type(value), frozenset())
+
+
+def check_schema(parameters: Mapping[str, Any], path: str) -> None:
+    """Raises MessageError where this is no JSON Schema, or not one of objects. Unknown keywords are no fault."""
+    _check_any_schema(parameters, path)
+    if "object" not in kinds_of(parameters, parameters):
+        raise MessageError(f"{path}.type", "expected 'object', since arguments are one")
+
+
+def _check_any_schema(schema: object, path: str) -> None:
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, Mapping):
+        raise _unlike(path, "a JSON Schema", schema)
+    schema = {key: value for key, value in schema.items() if value is not None}  # as good as not there
+    kinds = schema.get("type", [])
+    for kind in kinds if isinstance(kinds, list) else [kinds]:
+        if not isinstance(kind, str) or kind.lower() not in TYPE_NAMES:
+            raise MessageError(f"{path}.type", f"expected the name of a JSON type, found {kind!r:.40}")
+    required = schema.get("required", [])  # true: the property itself is, in an old draft
+    if not isinstance(required, bool) and not (isinstance(required, list) and all(map(_is_text, required))):
+        raise _unlike(f"{path}.required", "a list of names", required)
+    if not isinstance(schema.get("enum", []), list):
+        raise _unlike(f"{path}.enum", "a list of values", schema["enum"])
+    for at, inner in _inner_schemas(schema, path):
+        _check_any_schema(inner, at)
+
+
+def _inner_schemas(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, object]]:
+    for key in _MAPS_OF_SCHEMAS:
+        found = schema.get(key, {})
+        if not isinstance(found, Mapping):
+            raise _unlike(f"{path}.{key}", "an object of JSON Schemas", found)
+        yield from ((f"{path}.{key}.{name}", inner) for name, inner in found.items())
+    for key in _LISTS_OF_SCHEMAS:
+        found = schema.get(key, [])
+        if not isinstance(found, list):
+            raise _unlike(f"{path}.{key}", "a list of JSON Schemas", found)
+        yield from ((f"{path}.{key}[{index}]", inner) for index, inner in enumerate(found))
+    for key in _SCHEMAS:
+        found = schema.get(key, True)
+        yield from ((f"{path}.{key}", inner) for inner in (found if isinstance(found, list) else [found]))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _unlike(path: str, expected: str, found: object) -> MessageError:
+    return MessageError(path, f"expected {expected}, found {type(found).__name__}")

@@ -49,7 +49,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-Before: TypeAlias = Callable[[ToolCall], Awaitable[str | None] | str | None]
+Before: TypeAlias = Callable[[ToolCall], Awaitable[str | ToolError | None] | str | ToolError | None]
 After: TypeAlias = Callable[[ToolCall, ToolOutcome], Awaitable[None] | None]
 Approve: TypeAlias = Callable[[ToolCall], Awaitable[bool] | bool]
 OnCall: TypeAlias = Callable[[str, Literal["ok", "error"], float, ErrorKind | None], None]
@@ -241,7 +241,10 @@ class _Answering:
         except Exception:
             _log.exception("the hook before %.100r failed", self._call.name)
             reason = "the check whether it is permitted failed"
-        return None if reason is None else ToolError(f"The call was not made: {reason}", "Blocked", kind="blocked")
+        if reason is None:
+            return None
+        said = reason.message if isinstance(reason, ToolError) else reason
+        return ToolError(f"The call was not made: {said or 'it is not permitted'}", "Blocked", kind="blocked")
 
     async def _rejected(self, tool: CallableTool) -> ToolRejected | None:
         """Why nobody approves of the call; an approval that fails is none."""

@@ -8,7 +8,7 @@ time, finds no one waiting, and `resolve` says so.
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, ClassVar, TypeAlias
 
@@ -50,12 +50,20 @@ class Requests:
 
     def resolve(self, request_id: str, result: object) -> bool:
         """Answer a request; False if none waits under this id (any longer)."""
-        _, future = self._waiting.pop(request_id, (None, None))
+        _, future = self._waiting.pop(self._by_call(request_id) or request_id, (None, None))
         if future is None or future.done():
             _log.info("no request waits under the id %.100r", request_id)
             return False
-        future.set_result(result)
+        try:  # whichever thread this is
+            future.get_loop().call_soon_threadsafe(_answer, future, result)
+        except RuntimeError:
+            return False  # the event loop is closed
         return True
+
+    def _by_call(self, call_id: str) -> str | None:
+        """The only request for a call of this id."""
+        found = [request.id for request in self.waiting if request.call.id == call_id]
+        return found[0] if len(found) == 1 else None
 
     async def ask(self, call: ToolCall) -> object:
         """Hand out a call and wait for its answer."""
@@ -71,15 +79,21 @@ class Requests:
             self._waiting.pop(request.id, None)
 
 
+def _answer(future: "asyncio.Future[object]", result: object) -> None:
+    if not future.done():  # it may have been cancelled on the way here
+        future.set_result(result)
+
+
 class ExternalTool(CallableTool):
     """A tool that the host answers for."""
 
     runs_here: ClassVar[bool] = False
 
-    def __init__(self, name: str, description: str, parameters: Mapping[str, Any], requests: Requests) -> None:
-        self.name = name
-        self.description = description
-        self.parameters = parameters
+    def __init__(
+        self, name: str, description: str, parameters: dict[str, Any], requests: Requests, timeout: float | None
+    ) -> None:
+        super().__init__(name=name, description=description, parameters=parameters)
+        self.timeout = timeout
         self._requests = requests
 
     async def __call__(self, /, **arguments: Any) -> object:

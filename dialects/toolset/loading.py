@@ -9,14 +9,15 @@ import importlib
 import inspect
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from dialects.toolset.tools import CallableTool, tool
 
-__all__ = ["Dependencies", "InvalidToolError", "SkipThisTool", "load_tool"]
+__all__ = ["Dependencies", "InvalidToolError", "SkipThisTool", "by_type", "load_tool"]
 
-Dependencies: TypeAlias = Mapping[type[Any], object]
+Dependencies: TypeAlias = Mapping[type[Any], object] | Iterable[object]
+"""Objects by the types that constructors ask for; or only objects, each of which answers for its own type."""
 
 
 class SkipThisTool(Exception):  # noqa: N818 (a wish, not an error)
@@ -34,7 +35,19 @@ class InvalidToolError(ValueError):
         return "\n".join(["not loaded:", *(f"  {path}: {reason}" for path, reason in self.failures.items())])
 
 
-def load_tool(path: str, dependencies: Dependencies) -> CallableTool:
+def by_type(dependencies: Dependencies) -> Mapping[type[Any], object]:
+    """The dependencies by the types that they answer for. Raises ValueError for two objects of one type."""
+    if isinstance(dependencies, Mapping):
+        return dependencies
+    typed: dict[type[Any], object] = {}
+    for value in dependencies:
+        if type(value) in typed:
+            raise ValueError(f"two dependencies are of the type {type(value).__name__}; give them by their types")
+        typed[type(value)] = value
+    return typed
+
+
+def load_tool(path: str, dependencies: Mapping[type[Any], object]) -> CallableTool:
     """The tool at `package.module:Class`; what stands there may also be a tool already, or a typed function.
 
     Raises what the import, the injection or the constructor raises.
@@ -59,7 +72,7 @@ def _imported(path: str) -> object:
     return found
 
 
-def _injected(cls: type[CallableTool], dependencies: Dependencies) -> Iterator[object]:
+def _injected(cls: type[CallableTool], dependencies: Mapping[type[Any], object]) -> Iterator[object]:
     """The positional arguments of the constructor."""
     for parameter in inspect.signature(cls).parameters.values():
         if parameter.kind not in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
@@ -67,7 +80,7 @@ def _injected(cls: type[CallableTool], dependencies: Dependencies) -> Iterator[o
         yield _dependency(cls, parameter, dependencies)
 
 
-def _dependency(cls: type, parameter: inspect.Parameter, dependencies: Dependencies) -> object:
+def _dependency(cls: type, parameter: inspect.Parameter, dependencies: Mapping[type[Any], object]) -> object:
     has_default = parameter.default is not inspect.Parameter.empty
     if parameter.annotation is inspect.Parameter.empty:
         if has_default:
@@ -93,9 +106,11 @@ def _dependency(cls: type, parameter: inspect.Parameter, dependencies: Dependenc
     raise LookupError(f"there is no dependency of the type {names} for the parameter {parameter.name!r}")
 
 
-def _resolved(cls: type, annotation: object, dependencies: Dependencies) -> object:
-    """The annotation as a type. A name that its module imports for type checkers only may be that of a dependency."""
-    known = {key.__name__: key for key in dependencies if inspect.isclass(key)}
+def _resolved(cls: type, annotation: object, dependencies: Mapping[type[Any], object]) -> object:
+    """The annotation as a type. A name that its module imports for type checkers only may be that of a dependency's
+    type, or of a class that this comes from."""
+    keys = [key for key in dependencies if inspect.isclass(key)]
+    known = {base.__name__: base for key in keys for base in inspect.getmro(key)} | {key.__name__: key for key in keys}
     constructor = inspect.unwrap(cls.__init__)  # type: ignore[misc]
     module = getattr(constructor, "__globals__", None) or vars(sys.modules[cls.__module__])
     holder = types.SimpleNamespace(__annotations__={"it": annotation})
@@ -108,7 +123,7 @@ def _choices(annotation: object) -> tuple[object, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
 
 
-def _provided(wanted: object, dependencies: Dependencies) -> list[object]:
+def _provided(wanted: object, dependencies: Mapping[type[Any], object]) -> list[object]:
     """The dependency of exactly this type, or else those whose types are subclasses of it."""
     for key, value in dependencies.items():
         if key == wanted:

@@ -1,8 +1,9 @@
 """What `run_step` and `run_turn` return: something that runs while it is read."""
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Generator
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, Coroutine, Generator
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -14,8 +15,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Run(ABC, Generic[Item, Result]):
-    """Iterate it for everything as it happens; the last item is the result. Or await it for the result alone.
+class Run(Coroutine[Any, Any, Result], Generic[Item, Result]):
+    """Iterate it for everything as it happens; the last item is the result. Or await it for the result alone: it is a
+    coroutine, which `asyncio.run` and `create_task` take.
 
     Nothing runs before the first item is asked for, and nothing goes on when the loop over the items is left: what is
     running is cancelled and awaited. The event loop does that a moment later; whoever must know when it is done writes
@@ -48,6 +50,22 @@ class Run(ABC, Generic[Item, Result]):
 
     def __await__(self) -> Generator[Any, None, Result]:
         return self._finished().__await__()
+
+    @cached_property
+    def _whole(self) -> Coroutine[Any, Any, Result]:
+        return self._finished()
+
+    def send(self, value: Any, /) -> Any:
+        """What the event loop calls."""
+        return self._whole.send(value)
+
+    def throw(self, kind: Any, value: Any = None, traceback: TracebackType | None = None, /) -> Any:
+        """What the event loop calls."""
+        return self._whole.throw(kind) if value is None else self._whole.throw(kind, value, traceback)
+
+    def close(self) -> None:
+        """What the event loop calls; to stop a run, await `aclose`."""
+        self._whole.close()
 
     async def aclose(self) -> None:
         """Stop here. Calls that are running are cancelled and awaited; no more items come."""

@@ -70,6 +70,8 @@ def schema_of_model(model: type[BaseModel], tool: str) -> dict[str, Any]:
     except PydanticUserError as error:
         name, annotation = _to_blame(model)
         raise _no_schema(name, tool, annotation) from error
+    if "$ref" in schema:  # a model that holds itself: readers of schemas look for the properties at the top
+        schema = {**schema["$defs"][schema["$ref"].removeprefix("#/$defs/")], "$defs": schema["$defs"]}
     schema.pop("title", None)
     for name, definition in schema.get("$defs", {}).items():
         if definition.get("title") == name:
@@ -94,7 +96,8 @@ def _annotation(parameter: inspect.Parameter, hints: Mapping[str, Any], tool: st
     if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
         raise ToolDefinitionError(f"the parameter {str(parameter)!r} of the tool {tool!r} stands for no one argument")
     if name not in hints:
-        raise ToolDefinitionError(f"the parameter {name!r} of the tool {tool!r} has no type")
+        hint = "; make the tool of a bound method: tool(it.method)" if name == "self" else ""
+        raise ToolDefinitionError(f"the parameter {name!r} of the tool {tool!r} has no type{hint}")
     annotation, default = hints[name], parameter.default
     if isinstance(default, FieldInfo):
         annotation, default = Annotated[annotation, default], default.default

@@ -6,7 +6,7 @@ whoever stops reading has seen all that happened.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextvars import copy_context
 from typing import Any, TypeAlias
 
@@ -36,7 +36,8 @@ class Truncated(Exception):  # noqa: N818 (what a stream says of itself, no erro
 class StepResult(msgspec.Struct, frozen=True):
     """What came of one reply.
 
-    `message` is the assistant's, `calls` are its calls and `outcomes` their results, both in the order of the calls.
+    `message` is the assistant's, `calls` are its calls and `results` their outcomes, both in the order of the calls;
+    these three are also what a step unpacks into: `message, calls, results = await run_step(…)`.
     `dropped` are the calls that could not be read, `stopped` is why reading stopped before the stream did (the model
     made up a tool's result, say), `truncated` says that the model was cut off, and `is_complete` that the step was not
     left before its end.
@@ -44,28 +45,32 @@ class StepResult(msgspec.Struct, frozen=True):
 
     message: Message
     calls: tuple[ToolEnd, ...] = ()
-    outcomes: tuple[ToolOutcome, ...] = ()
+    results: tuple[ToolOutcome, ...] = ()
     dropped: tuple[ToolDropped, ...] = ()
     stopped: str | None = None
     truncated: bool = False
     is_complete: bool = False
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from (self.message, self.calls, self.results)
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The assistant's message and those of the tools, as they go on in the conversation; none if it said nothing
         before it was left."""
         said = self.message.content or self.message.reasoning or self.message.tool_calls or self.is_complete
-        return (self.message, *map(_tool_message, self.outcomes)) if said else ()
+        return (self.message, *map(_tool_message, self.results)) if said else ()
 
 
 StepItem: TypeAlias = Event | ToolRequest | ToolOutcome | StepResult
 
 
 def run_step(
-    chunks: AsyncIterable[str],
+    chunks: AsyncIterable[str] | Iterable[str],
     toolset: Toolset,
     *,
     dialect: str,
+    truncated: bool = False,
     repetition: Repetition | None = None,
     **scanner_options: Any,
 ) -> "Step":
@@ -75,14 +80,18 @@ def run_step(
     `ToolOutcome` for every call as soon as it has one (whatever the order), and at the end the `StepResult`. Awaiting
     it gives the `StepResult`. The same call made twice runs once and is answered twice.
 
-    chunks: the text as it comes. It may raise `Truncated`; anything else that it raises ends the step and is raised.
+    chunks: the text as it comes; or pieces that are there already. It may raise `Truncated`; anything else that it
+        raises ends the step and is raised.
+    truncated: the chunks end where the model was cut off, which is known already.
     repetition: what counts calls over several steps.
     scanner_options: those of `create_inband_scanner`, which also says what is raised; `tools` are those of the toolset.
     """
+    if isinstance(chunks, Iterable) and not isinstance(chunks, bytes | bytearray | memoryview):
+        chunks = _one_by_one([chunks] if isinstance(chunks, str) else chunks)
     if not isinstance(chunks, AsyncIterable):
         raise TypeError(f"a reply is an asynchronous iterable of str, not {type(chunks).__name__}")
     options: dict[str, Any] = {"tools": toolset.known, **scanner_options}
-    return Step(chunks, toolset, create_inband_scanner(dialect, **options), repetition or Repetition())
+    return Step(chunks, toolset, create_inband_scanner(dialect, **options), repetition or Repetition(), truncated)
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -105,7 +114,12 @@ class Step(Run[StepItem, StepResult]):
     """A reply that is being read; see `run_step`."""
 
     def __init__(
-        self, chunks: AsyncIterable[str], toolset: Toolset, scanner: InbandScanner, repetition: Repetition
+        self,
+        chunks: AsyncIterable[str],
+        toolset: Toolset,
+        scanner: InbandScanner,
+        repetition: Repetition,
+        truncated: bool,
     ) -> None:
         self._chunks = chunks
         self._toolset = toolset
@@ -121,7 +135,7 @@ class Step(Run[StepItem, StepResult]):
         self._thoughts: list[str] = []
         self._dropped: list[ToolDropped] = []
         self._stopped: str | None = None
-        self._truncated = False
+        self._truncated = truncated
         self._is_complete = False
         super().__init__()
 
@@ -132,7 +146,7 @@ class Step(Run[StepItem, StepResult]):
         return StepResult(
             message=Message("assistant", "".join(self._texts), "".join(self._thoughts), spoken),
             calls=tuple(call.end for call in self._calls),
-            outcomes=tuple(call.outcome for call in answered),
+            results=tuple(call.outcome for call in answered),
             dropped=tuple(self._dropped),
             stopped=self._stopped,
             truncated=self._truncated,
@@ -220,6 +234,11 @@ class Step(Run[StepItem, StepResult]):
 
 def _has_failed(task: "asyncio.Task[Any]") -> bool:
     return task.done() and (task.cancelled() or task.exception() is not None)
+
+
+async def _one_by_one(chunks: Iterable[str]) -> AsyncIterator[str]:
+    for chunk in chunks:
+        yield chunk
 
 
 async def _close(stream: AsyncIterator[str]) -> None:

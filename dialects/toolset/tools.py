@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from dialects.engine.rendering import compact_json
 from dialects.messages import Tool, read_tools
-from dialects.toolset.arguments import InvalidArgumentsError, check_against_schema, described
+from dialects.toolset.arguments import InvalidArgumentsError, check_against_schema, check_schema, described
 from dialects.toolset.calling import call
 from dialects.toolset.descriptions import read_docstring
 from dialects.toolset.signatures import Parameters, ToolDefinitionError, schema_of_model
@@ -36,15 +36,15 @@ NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 class CallableTool(ABC):
     """A tool that a model may call.
 
-    A subclass sets the attributes, on the class or in its constructor, and writes `__call__`, whose arguments are
-    those that the schema names. It returns text, a list of content parts, any JSON value, `ToolOk`, `ToolError` or
-    `ToolRejected`.
+    A subclass sets the attributes, on the class or in its constructor (by `super().__init__(name=…)`, or one by one),
+    and writes `__call__`, whose arguments are those that the schema names. It returns text, a list of content parts,
+    any JSON value, `ToolOk`, `ToolError` or `ToolRejected`.
     """
 
     name: str
     """What the model calls it by."""
     description: str = ""
-    parameters: Mapping[str, Any] = NO_PARAMETERS
+    parameters: dict[str, Any] = NO_PARAMETERS
     """The JSON Schema of the arguments, which are always an object."""
     needs_approval: bool = False
     """Whether somebody is asked before every call."""
@@ -52,6 +52,15 @@ class CallableTool(ABC):
     """How many seconds a call may take; None: what the toolset's `Limits` say."""
     runs_here: ClassVar[bool] = True
     """False: somebody else does the work, so a call counts against no limit of concurrency."""
+
+    def __init__(
+        self, *, name: str | None = None, description: str | None = None, parameters: dict[str, Any] | None = None
+    ) -> None:
+        """What is not given stays as the class has it."""
+        given = {"name": name, "description": description, "parameters": parameters}
+        for attribute, value in given.items():
+            if value is not None:
+                setattr(self, attribute, value)
 
     @abstractmethod
     async def __call__(self, *args: Any, **kwargs: Any) -> object:
@@ -61,8 +70,9 @@ class CallableTool(ABC):
     def definition(self) -> Tool:
         """The tool as a prompt lists it. Raises `MessageError` if its attributes are not what they should be."""
         name = getattr(self, "name", None)
-        about = {"name": name, "description": self.description, "parameters": dict(self.parameters)}
+        about = {"name": name, "description": self.description, "parameters": self.parameters}
         (definition,) = read_tools([about], type(self).__name__) or ()
+        check_schema(definition.parameters, f"{type(self).__name__}.parameters")
         return definition
 
     def bind(self, arguments: dict[str, Any]) -> BoundCall:
@@ -80,6 +90,9 @@ class TypedTool(CallableTool, Generic[Params]):
     params: type[Params]
     """The model; read from the square brackets unless a subclass sets it."""
 
+    def __init__(self, *, name: str | None = None, description: str | None = None) -> None:
+        super().__init__(name=name, description=description)
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for base in cls.__dict__.get("__orig_bases__", ()):
@@ -94,6 +107,12 @@ class TypedTool(CallableTool, Generic[Params]):
     @abstractmethod
     async def __call__(self, params: Params, /) -> object:
         """Do what the tool is for."""
+
+    @property
+    def definition(self) -> Tool:
+        if not hasattr(self, "params"):
+            raise ToolDefinitionError(f"which parameters {type(self).__name__} takes is not said: TypedTool[…]")
+        return super().definition
 
     def bind(self, arguments: dict[str, Any]) -> BoundCall:
         try:
@@ -131,7 +150,7 @@ class FunctionTool(CallableTool, Generic[P, R]):
             if field_descriptions:
                 raise ToolDefinitionError(f"the tool {self.name!r} has a schema of its own, which describes its fields")
             self._parameters = None
-            self.parameters = schema
+            self.parameters = dict(schema)
             return
         self._parameters = Parameters(function, self.name, of_parameters, field_descriptions or {})
         self.parameters = self._parameters.schema
@@ -151,7 +170,17 @@ class FunctionTool(CallableTool, Generic[P, R]):
 
 
 @overload
-def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+def tool(
+    function: Callable[P, R],
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    field_descriptions: Mapping[str, str] | None = None,
+    schema: Mapping[str, Any] | None = None,
+    needs_approval: bool = False,
+    timeout: float | None = None,
+) -> FunctionTool[P, R]: ...
 @overload
 def tool(
     *,
@@ -163,7 +192,7 @@ def tool(
     timeout: float | None = None,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Make a tool of a typed function, as a decorator with or without options, or called with a bound method.
+    """Make a tool of a typed function: a decorator, with or without options, or called with a function or bound method.
 
     name: what the model calls it by; by default the function's name.
     description: by default the docstring without its section on parameters.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 from dialects.messages import CallLike, MessageError, Tool
 from dialects.toolset.dispatch import After, Approve, Before, Dispatcher, Limits, OnCall, read_request
 from dialects.toolset.external import ExternalTool, OnRequest, Requests, ToolRequest
-from dialects.toolset.loading import Dependencies, InvalidToolError, SkipThisTool, load_tool
+from dialects.toolset.loading import Dependencies, InvalidToolError, SkipThisTool, by_type, load_tool
 from dialects.toolset.results import ToolError
 from dialects.toolset.stages import CallTask
 from dialects.toolset.tools import CallableTool
@@ -101,14 +101,15 @@ class Toolset:
     def load_tools(self, paths: Iterable[str], dependencies: Dependencies | None = None) -> None:
         """Add the tools at import paths, `package.module:Class`.
 
-        Constructors get their positional arguments from `dependencies`, objects by their types; a class that raises
-        `SkipThisTool` is left out. All paths are tried and all tools that can be loaded are added; then one
-        `InvalidToolError` names every path that failed, and why.
+        Constructors get their positional arguments from `dependencies`, objects by their types (or only objects); a
+        class that raises `SkipThisTool` is left out. All paths are tried and all tools that can be loaded are added;
+        then one `InvalidToolError` names every path that failed, and why.
         """
+        provided = by_type(dependencies or {})
         failures: dict[str, str] = {}
         for path in paths:
             try:
-                self.add(load_tool(path, dependencies or {}))
+                self.add(load_tool(path, provided))
             except SkipThisTool as wish:
                 _log.info("the tool %s is left out: %s", path, wish)
             except Exception as error:
@@ -120,19 +121,22 @@ class Toolset:
     # External tools
 
     def register_external_tool(
-        self, name: str, description: str, parameters: Mapping[str, Any]
+        self, name: str, description: str, parameters: Mapping[str, Any], *, timeout: float | None = None
     ) -> tuple[bool, str | None]:
         """Add a tool that the host answers for: each call of it becomes a `ToolRequest`, which `resolve` answers.
+
+        timeout: how many seconds to wait for an answer; None: what the toolset's `Limits` say; `math.inf`: for ever.
 
         The same name registered again replaces the tool. (False, reason) if the name is that of another tool, or the
         description or the JSON Schema is none.
         """
         if name in self._tools and not isinstance(self._tools[name], ExternalTool):
             return False, f"the name {name!r} is that of a tool that is no external one"
-        tool = ExternalTool(name, description, parameters, self._requests)
+        schema = dict(parameters) if isinstance(parameters, Mapping) else parameters
+        tool = ExternalTool(name, description, schema, self._requests, timeout)
         try:
             definition = tool.definition
-        except (MessageError, TypeError, ValueError) as error:
+        except MessageError as error:
             return False, str(error)
         self._tools[name] = tool
         self._definitions[name] = definition
@@ -144,8 +148,9 @@ class Toolset:
         return self._requests.waiting
 
     def resolve(self, request_id: str, result: object) -> bool:
-        """Answer a request with anything that a tool may return. Call it in the event loop's thread.
+        """Answer a request with anything that a tool may return. Any thread may call it.
 
+        The id is the request's, or that of its call, as long as no other request waits for a call of that id.
         False if no request waits under this id: it was answered before, timed out, was cancelled, or never existed.
         """
         return self._requests.resolve(request_id, result)

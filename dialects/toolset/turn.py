@@ -2,15 +2,15 @@
 
 All that is asked of a model is `complete(prompt)`, an asynchronous iterator of text. The prompt is the conversation in
 the dialect's own form. Its tools stand in the system message, with the dialect's guide, or, with a vendor's template,
-where that template puts them.
+where that template puts them, if it writes tools at all.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from dialects.factory import get_dialect
+from dialects.factory import create_inband_scanner, get_dialect
 from dialects.messages import Message, MessageLike, Tool, read_messages
 from dialects.toolset.repetition import DEFAULT_LIMIT, Repetition
 from dialects.toolset.run import Run
@@ -20,8 +20,9 @@ from dialects.transcript import Neutralize, render_tool_prompt, render_transcrip
 
 __all__ = ["Complete", "StopReason", "Turn", "TurnItem", "TurnResult", "run_turn"]
 
-Complete: TypeAlias = Callable[[str], AsyncIterable[str]]
-"""A model: a prompt in, the text that follows it out, piece by piece. It may raise `Truncated` at its end."""
+Complete: TypeAlias = Callable[[str], AsyncIterable[str] | Awaitable[AsyncIterable[str]]]
+"""A model: a prompt in, the text that follows it out, piece by piece, or an awaitable that gives the pieces. They may
+raise `Truncated` at their end."""
 
 StopReason: TypeAlias = Literal[
     "unfinished",  # it is still going on, or was left
@@ -53,6 +54,8 @@ _STOPS: dict[str, StopReason] = {
     "fabricated-turn": "fabricated-turn",
 }
 
+_ANYTHING = (Message("user", "x"),)
+
 TurnItem: TypeAlias = StepItem | TurnResult
 
 
@@ -80,7 +83,8 @@ def run_turn(
     neutralize: what becomes of control tokens in the texts of system, user and tool messages, as for
         `render_transcript`. A file that a tool reads may hold some, and could pass for a turn: so they are escaped.
 
-    Raises, at once, what `render_transcript` raises for messages, dialects and templates.
+    Raises, at once, what `render_transcript` raises for messages, dialects and templates, and `NoScannerError` for a
+    dialect that can only be written.
     """
     if max_steps < 1:
         raise ValueError(f"max_steps is at least 1, not {max_steps!r}")
@@ -115,7 +119,8 @@ class Turn(Run[TurnItem, TurnResult]):
         self._steps: list[StepResult] = []
         self._step: Step | None = None
         self._reason: StopReason = "unfinished"
-        self._prompt()  # wrong use shows here, not in the middle of a turn
+        create_inband_scanner(dialect)  # wrong use shows here, not in the middle of a turn
+        self._prompt()
         super().__init__()
 
     @property
@@ -127,8 +132,9 @@ class Turn(Run[TurnItem, TurnResult]):
     async def _items(self) -> AsyncGenerator[TurnItem, None]:
         while self._reason == "unfinished":
             prompt, ending = self._prompt()
+            reply = self._complete(prompt)
             step = self._step = run_step(
-                self._complete(prompt),
+                reply if isinstance(reply, AsyncIterable) else await reply,
                 self._toolset,
                 dialect=self._dialect,
                 repetition=self._repetition,
@@ -157,18 +163,27 @@ class Turn(Run[TurnItem, TurnResult]):
     def _prompt(self) -> tuple[str, str]:
         """The prompt, and its end, which the model's own words continue."""
         written = [message for step in self._steps for message in step.messages]
+        conversation = [*(self._told() if self._tells_tools else self._given), *written]
+        prompt = self._rendered(conversation, ending=True)
         if self._template is None:
-            told = [*self._told(), *written]
-            return self._rendered(told, self._toolset.known, ending=True), get_dialect(self._dialect).generation_prompt
-        conversation = [*self._given, *written]
-        prompt = self._rendered(conversation, self._toolset.tools, ending=True)
-        return prompt, prompt.removeprefix(self._rendered(conversation, self._toolset.tools, ending=False))
+            return prompt, get_dialect(self._dialect).generation_prompt
+        return prompt, prompt.removeprefix(self._rendered(conversation, ending=False))
 
-    def _rendered(self, messages: Sequence[MessageLike], tools: Sequence[Tool], *, ending: bool) -> str:
+    @property
+    def _tells_tools(self) -> bool:
+        """Whether the system message tells the model its tools: in the in-band form, and with a template that writes
+        none (DeepSeek's, up to V3.1)."""
+        if self._template is None:
+            return True
+        return self._rendered(_ANYTHING, ending=True) == self._rendered(_ANYTHING, ending=True, tools=())
+
+    def _rendered(self, messages: Sequence[MessageLike], *, ending: bool, tools: Sequence[Tool] | None = None) -> str:
+        # In the in-band form tools only type the values of calls, and a call of a hidden one has values too.
+        listed = self._toolset.known if self._template is None else self._toolset.tools
         return render_transcript(
             messages,
             self._dialect,
-            tools=tools,
+            tools=listed if tools is None else tools,
             template=self._template,
             add_generation_prompt=ending,
             neutralize=self._neutralize,
