@@ -115,7 +115,9 @@ class GlmScanner(TextValueScanner, PlainTagScanner):
         named = name_at(tape.text, tape.i)
         assert named is not None
         tape.i = named.end()
-        if self.tools is not None and named[1] not in self.tools and (closer := call_end_at(tape.text, tape.i)):
+        is_kept = self._may_be_prose or self.unknown_tools == "keep"
+        is_unknown = self.tools is not None and named[1] not in self.tools
+        if is_unknown and is_kept and (closer := call_end_at(tape.text, tape.i)):
             return self.no_call(closer.end())
         return self.begin_pairs(named[1])
 

@@ -365,3 +365,9 @@ def test_what_is_held_of_a_draft_is_bounded() -> None:
         held.append(healer.held_chars)
     assert max(held) <= 200 + len(DRAFT)
     assert shown(events_of([raw], "hermes", max_held_chars=200))[0] == "Yes."
+
+
+@pytest.mark.parametrize("call", ["<tool_call>launch_buoy</tool_call>", "<tool_call>launch_buoy\n</tool_call>"])
+def test_a_call_without_arguments_of_a_tool_that_was_not_offered_does_not_vanish(call: str) -> None:
+    for pattern in ("glm", "auto"):
+        assert heal(f"Try:\n{call}\nok", pattern, tools=TOOLS) == (f"Try:\n{call}\nok", "")
