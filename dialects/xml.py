@@ -15,11 +15,14 @@ Source: no chat template exists; the in-band form of the reference renderer.
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from dialects.engine.dialect import Tools
 from dialects.engine.invoke_tags import InvokeTags, PlainInvokeScanner
 from dialects.engine.plain_tags import RESULT_BEGIN, RESULT_END
 from dialects.engine.rendering import tagged_results
 from dialects.engine.text_turns import ASSISTANT, HUMAN, InvokeDialect, TextTurns, text_transcript
-from dialects.messages import ToolResult
+from dialects.messages import Message, ToolResult
 
 __all__ = ["XML", "Xml", "XmlScanner"]
 
@@ -54,6 +57,12 @@ class Xml(InvokeDialect):
     scanner = XmlScanner
     turns = text_transcript(RESULT_BEGIN, rf"{RESULT_BEGIN}\n(?P<text>.*?)\n{RESULT_END}(?=\s*(?:{RESULT_BEGIN}|\Z))")
     section = ("", "")
+
+    def assistant_text(self, message: Message, tools: Tools) -> str:
+        """A backtick on the text's last line would quote the call with the next one that stands in its values."""
+        if message.tool_calls and "`" in message.content.rpartition("\n")[2]:
+            message = replace(message, content=f"{message.content}\n")
+        return super().assistant_text(message, tools)
 
     def results_text(self, results: Sequence[ToolResult]) -> str:
         return tagged_results(RESULT_BEGIN, results, RESULT_END)

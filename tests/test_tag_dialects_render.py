@@ -9,6 +9,7 @@ from dialects.glm import GLM
 from dialects.hermes import HERMES
 from dialects.messages import Message, ToolCall, read_messages
 from dialects.qwen3 import QWEN3
+from dialects.reading import scan
 from dialects.transcript import encode_history, render_transcript
 
 DIALECTS: tuple[Dialect, ...] = (HERMES, QWEN3, GLM)
@@ -80,3 +81,11 @@ class TestGlm:
         assert GLM.transcript_text(messages, None) == (
             "[gMASK]<sop><|user|>\n<think>?<|assistant|>\n\n<think>\nb\n</think>a"
         )
+
+
+def test_a_backtick_in_the_text_does_not_quote_the_call_behind_it() -> None:
+    call = {"name": "read", "arguments": {"path": "`"}}
+    for content in ("`", "Run `ls", "a\n`b"):
+        transcript = render_transcript([{"role": "assistant", "content": content, "tool_calls": [call]}], "xml")
+        result = scan(transcript, "xml")
+        assert (result.text, [found.arguments for found in result.tool_calls]) == (content, [{"path": "`"}])
