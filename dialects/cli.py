@@ -15,7 +15,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import metadata
 from typing import Any, BinaryIO, NoReturn, TextIO
 
 from dialects import demo
@@ -388,6 +387,17 @@ def _as_usage_errors() -> Iterator[None]:
 # -- the arguments
 
 
+class _PrintVersion(argparse.Action):
+    """Argparse's own wants the version before anybody has asked for it."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **keywords: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, **keywords)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        print(DISTRIBUTION, _version())
+        parser.exit()
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_USE, f"{self.prog}: {message} (see {self.prog} --help)\n")
@@ -427,6 +437,8 @@ def _template_option(text: str) -> tuple[str, Any]:
 
 
 def _version() -> str:
+    from importlib import metadata  # takes its time, and is rarely asked for
+
     try:
         return metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:
@@ -435,7 +447,7 @@ def _version() -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="dialects", description="Tool calls in the text that language models stream.")
-    parser.add_argument("--version", action="version", version=f"{DISTRIBUTION} {_version()}")
+    parser.add_argument("--version", action=_PrintVersion, help="show program's version number and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
 
     def command(name: str, run: Callable[[argparse.Namespace], int], summary: str) -> argparse.ArgumentParser:

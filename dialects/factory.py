@@ -1,35 +1,25 @@
 """The table of dialects, and what finds one in it.
 
 `_DIALECTS` is the one place that names this package's dialects. Other packages add theirs through the entry-point group
-`dialects`: an entry's name is the dialect's, its value an instance of `Dialect`. A built-in name cannot be replaced.
+`dialects`: an entry's name is the dialect's, its value says where an instance of `Dialect` is, in the same notation as
+the table. A built-in name cannot be replaced. A dialect is imported when it is first asked for, so that nobody pays for
+those that are not used.
 """
 
 import difflib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
-from dialects.anthropic import ANTHROPIC
-from dialects.deepseek import DEEPSEEK
 from dialects.engine.dialect import Dialect
 from dialects.engine.scanner import MAX_CALL_CHARS, MAX_HELD_CHARS, InbandScanner, UnknownTools
-from dialects.gemini import GEMINI
-from dialects.gemma import GEMMA
-from dialects.glm import GLM
-from dialects.harmony import HARMONY
-from dialects.hermes import HERMES
-from dialects.kimi import KIMI
-from dialects.kimi_k3 import KIMI_K3
-from dialects.llama import LLAMA
 from dialects.messages import Tool
-from dialects.minimax import MINIMAX
-from dialects.mistral import MISTRAL
-from dialects.qwen3 import QWEN3
-from dialects.qwen3_coder import QWEN3_CODER
 from dialects.scanner_row import AUTO, AutoScanner
-from dialects.xml import XML
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = [
     "NoScannerError",
@@ -40,24 +30,23 @@ __all__ = [
     "get_dialect",
 ]
 
-_DIALECTS = (
-    KIMI,
-    HERMES,
-    QWEN3,
-    GLM,
-    HARMONY,
-    DEEPSEEK,
-    QWEN3_CODER,
-    ANTHROPIC,
-    MINIMAX,
-    XML,
-    GEMINI,
-    GEMMA,
-    MISTRAL,
-    LLAMA,
-    KIMI_K3,
-)
-_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in _DIALECTS}
+_DIALECTS = {
+    "kimi": "dialects.kimi:KIMI",
+    "hermes": "dialects.hermes:HERMES",
+    "qwen3": "dialects.qwen3:QWEN3",
+    "glm": "dialects.glm:GLM",
+    "harmony": "dialects.harmony:HARMONY",
+    "deepseek": "dialects.deepseek:DEEPSEEK",
+    "qwen3-coder": "dialects.qwen3_coder:QWEN3_CODER",
+    "anthropic": "dialects.anthropic:ANTHROPIC",
+    "minimax": "dialects.minimax:MINIMAX",
+    "xml": "dialects.xml:XML",
+    "gemini": "dialects.gemini:GEMINI",
+    "gemma": "dialects.gemma:GEMMA",
+    "mistral": "dialects.mistral:MISTRAL",
+    "llama": "dialects.llama:LLAMA",
+    "kimi-k3": "dialects.kimi_k3:KIMI_K3",
+}
 _GROUP = "dialects"
 _log = logging.getLogger("dialects")
 
@@ -121,29 +110,29 @@ def dialect_names() -> tuple[str, ...]:
 
 
 def all_dialects() -> tuple[Dialect, ...]:
-    """Every dialect, those that can only be written too; the package's own first."""
-    return (*_BUILT_IN.values(), *(_load(name) for name in sorted(_plug_ins()) if _loads(name)))
+    """Every dialect, those that can only be written too; the package's own first. This imports them all."""
+    return (*map(_load, _DIALECTS), *(_load(name) for name in sorted(_plug_ins()) if _loads(name)))
 
 
 def get_dialect(name: str) -> Dialect:
     """The dialect of that name. Raises UnknownDialectError."""
     if not isinstance(name, str):
         raise TypeError(f"a dialect's name is a str, not {type(name).__name__}")
-    if name in _BUILT_IN:
-        return _BUILT_IN[name]
-    if name in _plug_ins():
+    if name in _DIALECTS or name in _plug_ins():
         return _load(name)
-    names = sorted({*_BUILT_IN, *_plug_ins()})
+    names = sorted({*_DIALECTS, *_plug_ins()})
     near = difflib.get_close_matches(name.lower(), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise UnknownDialectError(f"unknown dialect {name!r}{hint} (known: {', '.join(names)})")
 
 
 @cache
-def _plug_ins() -> dict[str, EntryPoint]:
+def _plug_ins() -> dict[str, "EntryPoint"]:
+    from importlib.metadata import entry_points  # takes its time, and the package's own dialects do without
+
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=_GROUP):
-        if entry.name in _BUILT_IN or entry.name in found:
+        if entry.name in _DIALECTS or entry.name in found:
             _log.warning("the entry point %s = %s is ignored: the name is taken", entry.name, entry.value)
             continue
         found[entry.name] = entry
@@ -152,6 +141,9 @@ def _plug_ins() -> dict[str, EntryPoint]:
 
 @cache
 def _load(name: str) -> Dialect:
+    if name in _DIALECTS:
+        own: Dialect = resolve_name(_DIALECTS[name])
+        return own
     entry = _plug_ins()[name]
     dialect = entry.load()
     if not isinstance(dialect, Dialect):

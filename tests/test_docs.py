@@ -3,7 +3,9 @@
 import ast
 import logging
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -210,9 +212,11 @@ def test_a_guide_shows_the_model_what_the_renderer_writes(name: str) -> None:
 def test_the_example_of_a_new_dialect_works(monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "adding-a-dialect.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    names: dict[str, Any] = {"__name__": "use"}
+    module = ModuleType("my_package.use")
+    names: dict[str, Any] = vars(module)
     exec(compile(code, "adding-a-dialect.md", "exec"), names)
-    monkeypatch.setattr("dialects.factory._BUILT_IN", {"use": names["USE"]})
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr("dialects.factory._DIALECTS", {"use": "my_package.use:USE"})
     call = re.search(r"`(<\|use\|>.*?)`", page)
     assert call
     assert get_dialect("use").render_tool_call(build.CALL) == call[1]

@@ -33,7 +33,8 @@ MAY_IMPORT = {
     "thinking": {*ENGINE, "events"},
     "auto": {*ENGINE, "events", "thinking"},
     "scanner_row": {*ENGINE, "auto", "events", "thinking"},
-    "factory": {*DIALECTS, "scanner_row", "messages", "engine/dialect", "engine/scanner"},
+    "factory": {"scanner_row", "messages", "engine/dialect", "engine/scanner"},
+    "templates/__init__": {"templates/conversation", "templates/template"},
 }
 """What the modules that everything else stands on may import."""
 
@@ -143,9 +144,16 @@ def test_what_all_stands_on_imports_little(name: str) -> None:
     assert imported(name) <= MAY_IMPORT[name]
 
 
-@pytest.mark.parametrize("name", [name for name in OTHERS if name != "factory"])
-def test_only_the_factory_imports_dialects(name: str) -> None:
+@pytest.mark.parametrize("name", OTHERS)
+def test_nothing_imports_a_dialect(name: str) -> None:
+    """The factory's table says where they are, and loads those that are asked for."""
     assert imported(name) & DIALECTS == set()
+
+
+@pytest.mark.parametrize("module", sorted(DIALECTS))
+def test_the_table_knows_a_dialect_by_its_own_name(module: str) -> None:
+    dialect = get_dialect(NAMES[module])
+    assert (dialect.name, type(dialect).__module__) == (NAMES[module], f"dialects.{module}")
 
 
 def test_modules_do_not_import_each_other_in_a_circle() -> None:

@@ -1,5 +1,6 @@
 """Markers are found leftmost and longest, and only what may still become one is held."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 
@@ -143,3 +144,22 @@ def _ends_of_tags(text: str) -> list[str]:
         "D invoke>",
     ]
     return [one[at:] for one in whole for at in range(len(one))]
+
+
+def test_a_set_that_is_never_asked_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process has the sets of many dialects, and asks those of one."""
+    compiled: list[str] = []
+    compile_ = re.compile
+
+    def compiling(pattern: str) -> re.Pattern[str]:
+        compiled.append(pattern)
+        return compile_(pattern)
+
+    monkeypatch.setattr("dialects.engine.markers.re.compile", compiling)
+    markers = MarkerSet(["<a>", "<b>"])
+    tags = TagSet(["<a>"], opening=["invoke"], closing=["invoke"], mark=NAMESPACE)
+    assert compiled == []
+    for _ in range(2):
+        assert markers.find("x<b>", 0) == (1, "<b>")
+        assert tags.find("x<invoke>", 0) == (1, "<invoke")
+    assert len(compiled) == 2

@@ -16,6 +16,7 @@ at any other the reader is `BROKEN`, and `finish` repairs the whole text and con
 import copy
 import re
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import regex
@@ -100,12 +101,16 @@ class StringEnds:
     def __init__(self, pattern: str, *, markers: Iterable[str], closers: tuple[str, ...]) -> None:
         self._pattern = regex.compile(pattern)
         self._closers = closers
-        by_lead: dict[str, list[str]] = {}
+        self._by_lead: dict[str, list[str]] = {}
         for marker in markers:
-            by_lead.setdefault(marker[0], []).append(marker[1:])
-        harmless = [f"{re.escape(lead)}(?!{begun(rests)})" for lead, rests in by_lead.items()]
-        self.runs = _string_runs("".join(map(re.escape, by_lead)), "|".join(harmless))
-        self.openers = "\\" + "".join(by_lead)
+            self._by_lead.setdefault(marker[0], []).append(marker[1:])
+        self.openers = "\\" + "".join(self._by_lead)
+
+    @cached_property
+    def runs(self) -> tuple[Skip, Skip]:
+        """What `_string_runs` gives for the markers."""
+        harmless = [f"{re.escape(lead)}(?!{begun(rests)})" for lead, rests in self._by_lead.items()]
+        return _string_runs("".join(map(re.escape, self._by_lead)), "|".join(harmless))
 
     def real(self, text: str, start: int, *, final: bool) -> bool | None:
         """Whether the marker at `start` may be real; None while the text does not say yet."""

@@ -9,12 +9,14 @@ about a chunk without any of `leads`, the markers' first characters.
 `TagSet` adds tags to them that are known by their names.
 
 The patterns are built for the standard library's `re`. The partial matches of the `regex` package give the same answer,
-but searching with them takes several times as long; the dialects use them where a continuation is no literal.
+but searching with them takes several times as long; the dialects use them where a continuation is no literal. Compiling
+one takes longer than importing a module, and a process needs few of those of all dialects: so that waits for the first
+`find`.
 """
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 __all__ = ["NAMESPACE", "NO_MARK", "Mark", "MarkerSet", "TagSet", "begun"]
@@ -64,25 +66,31 @@ NAMESPACE = Mark(("[A-Za-z]", r"[\w.-]{0,31}+", ":"), is_optional=True)
 
 
 class MarkerSet:
-    """A compiled set of literal markers."""
-
-    __slots__ = ("_begun", "_complete", "_longer", "_longest", "leads", "literals")
+    """A set of literal markers, whose patterns are compiled when they are first needed."""
 
     def __init__(self, literals: Iterable[str]) -> None:
         self.literals = frozenset(literals)
         if not self.literals or "" in self.literals:
             raise ValueError("a marker set needs at least one literal, and none of them empty")
-        rests_of: dict[str, list[str]] = {}
-        for literal in sorted(self.literals):
-            rests_of.setdefault(literal[0], []).append(literal[1:])
-        self.leads = tuple(rests_of)
-        self._begun = re.compile("|".join(re.escape(lead) + begun(rests) for lead, rests in rests_of.items()))
-        self._complete = re.compile("|".join(map(re.escape, sorted(self.literals, key=len, reverse=True))))
+        self.leads = tuple(dict.fromkeys(literal[0] for literal in sorted(self.literals)))
         self._longest = max(map(len, self.literals))
-        self._longer = {
+
+    @cached_property
+    def _begun(self) -> re.Pattern[str]:
+        """Finds a marker, or at the end of the text the beginning of one."""
+        return re.compile(_begun(self.literals))
+
+    @cached_property
+    def _complete(self) -> re.Pattern[str]:
+        """Finds a marker."""
+        return re.compile("|".join(_escaped(self.literals)))
+
+    @cached_property
+    def _longer(self) -> frozenset[str]:
+        """The markers with which a longer one begins."""
+        return frozenset(
             literal for literal in self.literals if any(o != literal and o.startswith(literal) for o in self.literals)
-        }
-        """Those with which a longer one begins."""
+        )
 
     def find(self, text: str, start: int, *, final: bool = False) -> tuple[int, str | None]:
         """The next marker in `text[start:]` as (index, marker); or (index, None): no marker, and from that index on
@@ -114,8 +122,6 @@ class TagSet(MarkerSet):
     ones. Before the name stands the `mark`; both have at most `_LONGEST_TAG` characters, and no `<` among them.
     """
 
-    __slots__ = ("_arguments", "_at_end", "_next")
-
     def __init__(
         self,
         literals: Iterable[str] = (),
@@ -130,21 +136,32 @@ class TagSet(MarkerSet):
         if self.literals:
             super().__init__(self.literals)
         self.leads = tuple(dict.fromkeys(("<", *(literal[0] for literal in sorted(self.literals)))))
-        kinds = [("", self._arguments[0], ""), ("/", self._arguments[1], closing_too)]
-        tags = "|".join(_tag(mark, *kind) for kind in kinds if kind[1])
-        cut_tags = "|".join(_cut_tag(mark, *kind) for kind in kinds if kind[1])
-        literal = "".join(f"|{re.escape(one)}" for one in sorted(self.literals, key=len, reverse=True))
-        begun_literal = f"|{self._begun.pattern}" if self.literals else ""
-        self._at_end = re.compile(rf"<(?:{tags})(?=[\s=/>]|\Z){literal}")
-        self._next = re.compile(rf"<(?:(?P<tag>(?:{tags})(?=[\s=/>]))|(?:{cut_tags}|)\Z){begun_literal}")
-        self._begun = re.compile(rf"<(?:{cut_tags}|)\Z{begun_literal}")
         self._longest = max(_LONGEST_TAG, *map(len, self.literals), 0)
-        if not self.literals:
-            self._longer = set()
+        kinds = [("", self._arguments[0], ""), ("/", self._arguments[1], closing_too)]
+        self._tags = "|".join(_tag(mark, *kind) for kind in kinds if kind[1])
+        self._cut_tags = "|".join(_cut_tag(mark, *kind) for kind in kinds if kind[1])
+
+    @cached_property
+    def _begun(self) -> re.Pattern[str]:
+        """Finds a literal, or at the end of the text the beginning of one or of a tag."""
+        return self._or_literal(rf"<(?:{self._cut_tags}|)\Z")
+
+    @cached_property
+    def _next(self) -> re.Pattern[str]:
+        """Finds a tag, too."""
+        return self._or_literal(rf"<(?:(?P<tag>(?:{self._tags})(?=[\s=/>]))|(?:{self._cut_tags}|)\Z)")
+
+    @cached_property
+    def _complete(self) -> re.Pattern[str]:
+        """Finds a tag or a literal, to the end of the text."""
+        return re.compile("|".join([rf"<(?:{self._tags})(?=[\s=/>]|\Z)", *_escaped(self.literals)]))
+
+    def _or_literal(self, tag: str) -> re.Pattern[str]:
+        return re.compile("|".join(filter(None, [tag, _begun(self.literals)])))
 
     def find(self, text: str, start: int, *, final: bool = False) -> tuple[int, str | None]:
         """As `MarkerSet.find`."""
-        found = (self._at_end if final else self._next).search(text, start)
+        found = (self._complete if final else self._next).search(text, start)
         if found is None:
             return len(text), None
         marker = found.group()
@@ -158,6 +175,19 @@ class TagSet(MarkerSet):
     def without(self, literals: Iterable[str]) -> "TagSet":
         """A set that lacks some of the literals."""
         return _tag_set(self.literals - frozenset(literals), *self._arguments)
+
+
+def _begun(literals: Iterable[str]) -> str:
+    """As `begun`, but what it matches has a character at least."""
+    rests_of: dict[str, list[str]] = {}
+    for literal in sorted(literals):
+        rests_of.setdefault(literal[0], []).append(literal[1:])
+    return "|".join(re.escape(lead) + begun(rests) for lead, rests in rests_of.items())
+
+
+def _escaped(literals: Iterable[str]) -> list[str]:
+    """The sources of patterns of one literal each, the longest first."""
+    return list(map(re.escape, sorted(literals, key=len, reverse=True)))
 
 
 def _tag(mark: Mark, slash: str, names: tuple[str, ...], other_names: str) -> str:

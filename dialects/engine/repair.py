@@ -19,8 +19,6 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
-import json_repair
-
 __all__ = [
     "HIGH_SURROGATE",
     "LOW_SURROGATE",
@@ -179,6 +177,8 @@ def _lenient(text: str) -> Repaired | None:
 def _repaired_elsewhere(text: str) -> Repaired | None:
     if len(text) > _SHORT:
         return None
+    import json_repair  # rarely needed, and takes its time
+
     try:
         value = json_repair.loads(text)
         if not isinstance(value, dict) or not value:

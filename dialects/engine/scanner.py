@@ -6,7 +6,7 @@ runs states until one waits, so a stream may be cut anywhere. At the end of the 
 file of its own, for arguments that are JSON), writes its states, and uses the methods below to say what it found.
 """
 
-import secrets
+import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -485,4 +485,4 @@ class Scanner(ABC):
 
 
 def _mint_id() -> str:
-    return f"call_{secrets.token_hex(12)}"
+    return f"call_{os.urandom(12).hex()}"

@@ -8,6 +8,7 @@ real, and the cursor goes back to it.
 """
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import ClassVar, Final
 
 import regex
@@ -53,9 +54,12 @@ class ValueEnds:
         self._has_keys = "(?P<key>" in opening
         self.closer = regex.compile(closer)
         self.exact_closer = regex.compile(exact_closer or closer)
-        self.pattern = regex.compile(
-            rf"(?P<closer>{closer}(?:{continuation}))|(?P<opening>{opening})|(?P<other>{others})"
-        )
+        self._source = rf"(?P<closer>{closer}(?:{continuation}))|(?P<opening>{opening})|(?P<other>{others})"
+
+    @cached_property
+    def pattern(self) -> "regex.Pattern[str]":
+        """Matches what may end a value. Compiling it takes so long that it waits for the first value."""
+        return regex.compile(self._source)
 
     def at(self, text: str, start: int, *, final: bool) -> str | None:
         """What the tag at `start` may be: `closer`, `opening`, `other`; empty: literal; None: more input."""

@@ -9,7 +9,7 @@ ends is known when the next call begins, or the turn is over.
 """
 
 import json
-import secrets
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -313,7 +313,7 @@ class CallLine:
         elif is_long:
             is_long = False
         while wanted is None or is_long or wanted in self._ids:
-            wanted, is_long = f"call_{secrets.token_hex(12)}", False
+            wanted, is_long = f"call_{os.urandom(12).hex()}", False
         self._ids.add(wanted)
         return wanted
 

@@ -11,7 +11,7 @@ from dialects.auto import Match
 from dialects.detection import dialect_for_model
 from dialects.engine.scanner import UnknownTools
 from dialects.events import Event, Text, ToolArgDelta, ToolDropped, ToolEnd, ToolStart
-from dialects.factory import UnknownDialectError, all_dialects, create_inband_scanner, dialect_names
+from dialects.factory import UnknownDialectError, all_dialects, create_inband_scanner, dialect_names, get_dialect
 from dialects.messages import Tool, read_tools
 from dialects.scanner_row import AUTO, THINKING, ScannerRow
 
@@ -65,7 +65,8 @@ class StreamHealer(ScannerRow):
         if pattern != THINKING:
             _check(pattern, options)
         self._echoes: set[str] = set()
-        super().__init__(all_dialects(), pattern, **options)
+        dialects = all_dialects() if pattern in (AUTO, THINKING) else (get_dialect(pattern),)
+        super().__init__(dialects, pattern, **options)
 
     def feed(self, text: str) -> list[Event]:
         """The events that the next piece of the text gives. Raises TypeError for anything but a str."""

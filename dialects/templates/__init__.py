@@ -1,26 +1,13 @@
 """The chat templates of models' vendors, byte for byte, without Jinja: one file a family, one table over them.
 
 `FAMILIES` is the table. A family belongs to a dialect, and its pattern finds the ids of the dialect's models. Another
-template of a family is another entry in the family's own `TEMPLATES`.
+template of a family is another entry in the family's own `TEMPLATES`. A family's file is imported when it is needed.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pkgutil import resolve_name
 
-from dialects.templates import (
-    deepseek,
-    gemma,
-    glm,
-    harmony,
-    hermes,
-    kimi,
-    kimi_k3,
-    llama,
-    minimax,
-    mistral,
-    qwen3,
-    qwen3_coder,
-)
 from dialects.templates.conversation import write
 from dialects.templates.template import OptionError, Template, TemplateError
 
@@ -45,25 +32,36 @@ class Family:
     dialect: str
     models: str
     """A regular expression found (whatever the case) in the ids of the family's models, with a template or without."""
-    templates: tuple[Template, ...]
+    where: str
+    """Where its templates are, in the notation of an entry point."""
     rank: int = 0
     """Where several families find an id, those of the lowest rank answer. Below zero: models of other families were
     trained to speak this one's dialect, and keep their family's name in their ids."""
 
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        """Its templates, imported when they are first asked for."""
+        templates: tuple[Template, ...] = resolve_name(self.where)
+        return templates
+
 
 FAMILIES = (
-    Family("hermes", r"hermes", hermes.TEMPLATES, rank=-3),
-    Family("deepseek", r"deepseek", deepseek.TEMPLATES, rank=-2),
-    Family("qwen3", r"qwen[-_ ]?(?:2\.5|3(?![-_ ]?coder)(?!\.\d))|qwq", qwen3.TEMPLATES, rank=-1),
-    Family("qwen3-coder", r"qwen[-_ ]?(?:3[-_ ]?coder|3\.[5-9])", qwen3_coder.TEMPLATES, rank=-1),
-    Family("kimi", r"kimi[-_ ]?k2", kimi.TEMPLATES),
-    Family("glm", r"glm[-_ ]?[45]", glm.TEMPLATES),
-    Family("harmony", r"gpt[-_ ]?oss", harmony.TEMPLATES),
-    Family("minimax", r"minimax[-_ ]?m[23]", minimax.TEMPLATES),
-    Family("gemma", r"gemma[-_ ]?4", gemma.TEMPLATES),
-    Family("mistral", r"mistral|ministral|magistral|devstral|mixtral|codestral|pixtral", mistral.TEMPLATES),
-    Family("llama", r"llama[-_ ]?[34]", llama.TEMPLATES),
-    Family("kimi-k3", r"kimi[-_ ]?k3", kimi_k3.TEMPLATES),
+    Family("hermes", r"hermes", "dialects.templates.hermes:TEMPLATES", rank=-3),
+    Family("deepseek", r"deepseek", "dialects.templates.deepseek:TEMPLATES", rank=-2),
+    Family("qwen3", r"qwen[-_ ]?(?:2\.5|3(?![-_ ]?coder)(?!\.\d))|qwq", "dialects.templates.qwen3:TEMPLATES", rank=-1),
+    Family("qwen3-coder", r"qwen[-_ ]?(?:3[-_ ]?coder|3\.[5-9])", "dialects.templates.qwen3_coder:TEMPLATES", rank=-1),
+    Family("kimi", r"kimi[-_ ]?k2", "dialects.templates.kimi:TEMPLATES"),
+    Family("glm", r"glm[-_ ]?[45]", "dialects.templates.glm:TEMPLATES"),
+    Family("harmony", r"gpt[-_ ]?oss", "dialects.templates.harmony:TEMPLATES"),
+    Family("minimax", r"minimax[-_ ]?m[23]", "dialects.templates.minimax:TEMPLATES"),
+    Family("gemma", r"gemma[-_ ]?4", "dialects.templates.gemma:TEMPLATES"),
+    Family(
+        "mistral",
+        r"mistral|ministral|magistral|devstral|mixtral|codestral|pixtral",
+        "dialects.templates.mistral:TEMPLATES",
+    ),
+    Family("llama", r"llama[-_ ]?[34]", "dialects.templates.llama:TEMPLATES"),
+    Family("kimi-k3", r"kimi[-_ ]?k3", "dialects.templates.kimi_k3:TEMPLATES"),
 )
 
 _BY_DIALECT: Mapping[str, Family] = {family.dialect: family for family in FAMILIES}
