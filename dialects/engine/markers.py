@@ -16,7 +16,7 @@ one takes longer than importing a module, and a process needs few of those of al
 
 import re
 from collections.abc import Iterable
-from functools import cache, cached_property
+from functools import cache
 from typing import NamedTuple
 
 __all__ = ["NAMESPACE", "NO_MARK", "Mark", "MarkerSet", "TagSet", "begun"]
@@ -68,34 +68,25 @@ NAMESPACE = Mark(("[A-Za-z]", r"[\w.-]{0,31}+", ":"), is_optional=True)
 class MarkerSet:
     """A set of literal markers, whose patterns are compiled when they are first needed."""
 
+    __slots__ = ("_at_end", "_longer", "_longest", "_next", "leads", "literals")
+
     def __init__(self, literals: Iterable[str]) -> None:
         self.literals = frozenset(literals)
         if not self.literals or "" in self.literals:
             raise ValueError("a marker set needs at least one literal, and none of them empty")
         self.leads = tuple(dict.fromkeys(literal[0] for literal in sorted(self.literals)))
         self._longest = max(map(len, self.literals))
-
-    @cached_property
-    def _begun(self) -> re.Pattern[str]:
-        """Finds a marker, or at the end of the text the beginning of one."""
-        return re.compile(_begun(self.literals))
-
-    @cached_property
-    def _complete(self) -> re.Pattern[str]:
-        """Finds a marker."""
-        return re.compile("|".join(_escaped(self.literals)))
-
-    @cached_property
-    def _longer(self) -> frozenset[str]:
-        """The markers with which a longer one begins."""
-        return frozenset(
+        self._longer = {
             literal for literal in self.literals if any(o != literal and o.startswith(literal) for o in self.literals)
-        )
+        }
+        """Those with which a longer one begins."""
+        self._next: re.Pattern[str] | None = None
+        self._at_end: re.Pattern[str] | None = None
 
     def find(self, text: str, start: int, *, final: bool = False) -> tuple[int, str | None]:
         """The next marker in `text[start:]` as (index, marker); or (index, None): no marker, and from that index on
         `text` may be the beginning of one. `final` says that nothing will follow, so nothing is held."""
-        found = (self._complete if final else self._begun).search(text, start)
+        found = ((self._at_end if final else self._next) or self._compile(final=final)).search(text, start)
         if found is None:
             return len(text), None
         marker = found.group()
@@ -105,7 +96,7 @@ class MarkerSet:
 
     def held_suffix(self, text: str, start: int) -> int:
         """Where the suffix of `text[start:]` begins that is a proper prefix of a marker; `len(text)` if none is."""
-        for found in self._begun.finditer(text, max(start, len(text) - self._longest + 1)):
+        for found in (self._next or self._compile()).finditer(text, max(start, len(text) - self._longest + 1)):
             if found.end() == len(text) and (found.group() not in self.literals or found.group() in self._longer):
                 return found.start()
         return len(text)
@@ -114,6 +105,18 @@ class MarkerSet:
         """A set that lacks some of these markers."""
         return _subset(self, frozenset(literals))
 
+    def _compile(self, *, final: bool = False) -> re.Pattern[str]:
+        pattern = re.compile(self._source(final=final))
+        if final:
+            self._at_end = pattern
+        else:
+            self._next = pattern
+        return pattern
+
+    def _source(self, *, final: bool) -> str:
+        """The source of a pattern that finds a marker, or unless `final` the beginning of one at the end of the text."""
+        return _any_of(self.literals) if final else _any_begun(self.literals)
+
 
 class TagSet(MarkerSet):
     """Literal markers, and tags: a marker is then the beginning of a tag, up to the end of its name.
@@ -121,6 +124,8 @@ class TagSet(MarkerSet):
     `opening` and `closing` are the names of the tags that count, `closing_too` is a pattern of other names of closing
     ones. Before the name stands the `mark`; both have at most `_LONGEST_TAG` characters, and no `<` among them.
     """
+
+    __slots__ = ("_arguments",)
 
     def __init__(
         self,
@@ -132,36 +137,15 @@ class TagSet(MarkerSet):
         mark: Mark,
     ) -> None:
         self._arguments = (tuple(opening), tuple(closing), closing_too, mark)
-        self.literals = frozenset(literals)
-        if self.literals:
-            super().__init__(self.literals)
-        self.leads = tuple(dict.fromkeys(("<", *(literal[0] for literal in sorted(self.literals)))))
-        self._longest = max(_LONGEST_TAG, *map(len, self.literals), 0)
-        kinds = [("", self._arguments[0], ""), ("/", self._arguments[1], closing_too)]
-        self._tags = "|".join(_tag(mark, *kind) for kind in kinds if kind[1])
-        self._cut_tags = "|".join(_cut_tag(mark, *kind) for kind in kinds if kind[1])
-
-    @cached_property
-    def _begun(self) -> re.Pattern[str]:
-        """Finds a literal, or at the end of the text the beginning of one or of a tag."""
-        return self._or_literal(rf"<(?:{self._cut_tags}|)\Z")
-
-    @cached_property
-    def _next(self) -> re.Pattern[str]:
-        """Finds a tag, too."""
-        return self._or_literal(rf"<(?:(?P<tag>(?:{self._tags})(?=[\s=/>]))|(?:{self._cut_tags}|)\Z)")
-
-    @cached_property
-    def _complete(self) -> re.Pattern[str]:
-        """Finds a tag or a literal, to the end of the text."""
-        return re.compile("|".join([rf"<(?:{self._tags})(?=[\s=/>]|\Z)", *_escaped(self.literals)]))
-
-    def _or_literal(self, tag: str) -> re.Pattern[str]:
-        return re.compile("|".join(filter(None, [tag, _begun(self.literals)])))
+        literals = frozenset(literals)
+        super().__init__(literals or "<")  # which every tag begins with
+        self.literals = literals
+        self.leads = tuple(dict.fromkeys(("<", *self.leads)))
+        self._longest = max(_LONGEST_TAG, self._longest)
 
     def find(self, text: str, start: int, *, final: bool = False) -> tuple[int, str | None]:
         """As `MarkerSet.find`."""
-        found = (self._complete if final else self._next).search(text, start)
+        found = ((self._at_end if final else self._next) or self._compile(final=final)).search(text, start)
         if found is None:
             return len(text), None
         marker = found.group()
@@ -176,18 +160,28 @@ class TagSet(MarkerSet):
         """A set that lacks some of the literals."""
         return _tag_set(self.literals - frozenset(literals), *self._arguments)
 
+    def _source(self, *, final: bool) -> str:
+        opening, closing, closing_too, mark = self._arguments
+        kinds = [kind for kind in (("", opening, ""), ("/", closing, closing_too)) if kind[1]]
+        tags = "|".join(_tag(mark, *kind) for kind in kinds)
+        if final:
+            return "|".join(filter(None, [rf"<(?:{tags})(?=[\s=/>]|\Z)", _any_of(self.literals)]))
+        cut_tags = "|".join(_cut_tag(mark, *kind) for kind in kinds)
+        tag = rf"<(?:(?P<tag>(?:{tags})(?=[\s=/>]))|(?:{cut_tags}|)\Z)"
+        return "|".join(filter(None, [tag, _any_begun(self.literals)]))
 
-def _begun(literals: Iterable[str]) -> str:
+
+def _any_of(literals: Iterable[str]) -> str:
+    """The source of a pattern that matches one of the literals, the longest."""
+    return "|".join(map(re.escape, sorted(literals, key=len, reverse=True)))
+
+
+def _any_begun(literals: Iterable[str]) -> str:
     """As `begun`, but what it matches has a character at least."""
     rests_of: dict[str, list[str]] = {}
     for literal in sorted(literals):
         rests_of.setdefault(literal[0], []).append(literal[1:])
     return "|".join(re.escape(lead) + begun(rests) for lead, rests in rests_of.items())
-
-
-def _escaped(literals: Iterable[str]) -> list[str]:
-    """The sources of patterns of one literal each, the longest first."""
-    return list(map(re.escape, sorted(literals, key=len, reverse=True)))
 
 
 def _tag(mark: Mark, slash: str, names: tuple[str, ...], other_names: str) -> str:
