@@ -15,6 +15,7 @@ does; then it hands over, from that marker on, and is done (`scanner_row.py`).
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 
 import msgspec
 
@@ -81,6 +82,15 @@ class Begun(msgspec.Struct, frozen=True):
     is_open: bool
     written: int = 0
     length: int = 0
+
+
+class Header(msgspec.Struct, frozen=True):
+    """The header of a turn: how long it is (0: it is none), whether thinking is open behind it, and if the turn is not
+    the model's to write, why reading stops."""
+
+    length: int
+    thinks: bool
+    stop: str = ""
 
 
 class Handover(msgspec.Struct, frozen=True):
@@ -190,16 +200,34 @@ class Decider(ThinkingScanner):
         return self._choose(names[0], names, token)
 
     def _turn_token(self, token: str) -> State | None:
-        """A token that decides nothing. A scanner that knows it says how far the header goes that it may begin, whether
-        the turn is the model's own, and whether that thinks behind it."""
-        tape, known = self.tape, self._openers
-        name = known.readers[token]
-        reader = self._scanner(name, known.thinking[name] if self.thinking_open else "")
+        """A token that decides nothing, with the header of a turn that it may begin."""
+        name = self._openers.readers[token]
+        header = self._read_header(token, name)
+        if header is None:
+            return None
+        if header.stop:
+            self.stop(header.stop)
+        if not header.length:
+            return self._mention(token)
+        self._is_first = False
+        opener, markup = self._openers.thinking[name], self.tape.text[self.tape.i : self.tape.i + header.length]
+        if not header.thinks:
+            self.end_thinking()
+            self.pass_markup(markup)
+        elif self.thinking_open:
+            self.tape.i += header.length
+        else:
+            self._open(next(idiom for idiom in IDIOMS if opener.startswith(idiom.opener)), markup)
+        return self.home()
+
+    def _read_header(self, token: str, name: str) -> Header | None:
+        """What a scanner that knows the token at the cursor makes of it and of what follows; None: more input."""
+        reader = self._scanner(name, self._openers.thinking[name] if self.thinking_open else "")
         said: list[Event] = []
         length = 0
-        for char in tape.text[tape.i :]:
-            said += reader.feed(char)
-            length += 1
+        for piece in chain([token], self.tape.text[self.tape.i + len(token) :]):
+            said += reader.feed(piece)
+            length += len(piece)
             if said or reader.held_chars < length:
                 break
         held, thinks = reader.held_chars, reader.thinking_open
@@ -208,26 +236,13 @@ class Decider(ThinkingScanner):
             if not self.final:
                 return None
             held, said = 0, rest
-        length -= held
         for event in said:
             match event:
                 case Stopped(reason):
-                    self.stop(reason)
-                    length = len(token)
+                    return Header(len(token), thinks, reason)
                 case Text(text) | ThinkingDelta(text):
-                    length -= len(text)
-        if length <= 0:
-            return self._mention(token)
-        self._is_first = False
-        header = tape.text[tape.i : tape.i + length]
-        if thinks and self.thinking_open:
-            tape.i += length
-        elif thinks:
-            self._open(next(idiom for idiom in IDIOMS if known.thinking[name].startswith(idiom.opener)), header)
-        else:
-            self.end_thinking()
-            self.pass_markup(header)
-        return self.home()
+                    held += len(text)
+        return Header(length - held, thinks)
 
     def _call(self, tag: str) -> State | None:
         """A tag that opens a call in the dialect that what follows says, or is prose."""
