@@ -57,6 +57,7 @@ class ScannerRow:
         self._start = pattern if self._of_prompt is None else self._of_prompt.name
         self._own = None if self._start in (AUTO, THINKING) else self._create(self._start, self._prompt)
         """The scanner of the pattern, if that names a dialect."""
+        self._match = self._unknown_match if self._of_prompt is None else _match(self._of_prompt)
         self._reset()
 
     @property
@@ -66,7 +67,8 @@ class ScannerRow:
 
     @property
     def match(self) -> Match:
-        """What `auto` has found out: the dialect's `name` where that is sure, else the `candidates`; and why."""
+        """What `auto` has found out: the dialect's `name` where that is sure, else the `candidates`; and why. Behind
+        `flush` it is still that of the stream that is over, until the next one begins."""
         return self._match
 
     @property
@@ -84,6 +86,7 @@ class ScannerRow:
     def feed(self, text: str) -> list[Event]:
         """The events that the next piece of the stream gives. Raises TypeError for anything but a str."""
         if self._decider is not None:
+            self._match = self._unknown_match
             events = self._decider.feed(text)
             return events + self._handed_over()
         if self._dialect is not None:
@@ -99,6 +102,7 @@ class ScannerRow:
         is as new afterwards."""
         events: list[Event] = []
         if self._decider is not None:
+            self._match = self._unknown_match
             events += self._decider.flush(truncated=truncated)
             events += self._handed_over()
         if self._dialect is not None:
@@ -120,7 +124,6 @@ class ScannerRow:
         self._draft: Draft | None = None
         self._cut = 0
         """How many characters of the dialect's text stand for some that are out already."""
-        self._match = self._unknown_match if self._of_prompt is None else _match(self._of_prompt)
         if self._start == AUTO:
             self._decider = self._new_decider()
         elif self._parse_thinking:

@@ -41,7 +41,19 @@ def test_a_complete_call_tells_its_dialect_or_which_it_could_be(name: str) -> No
     assert [(call.name, call.arguments) for call in events if isinstance(call, ToolEnd)] == [
         ("get_tide", {"port": "Oban"})
     ]
+    assert scanner.match is match
+    scanner.feed("I look.")
     assert scanner.match.name is None
+
+
+def test_what_the_end_of_the_stream_decides_is_told() -> None:
+    scanner = auto(generation_prompt="<think>")
+    scanner.feed("<tool_call>refresh_board</tool_call>")
+    assert scanner.match.name is None
+    scanner.flush()
+    assert scanner.match.name == "glm"
+    scanner.flush()
+    assert scanner.match.candidates == dialect_names()
 
 
 def test_two_dialects_that_write_calls_alike_are_one_candidate_set() -> None:
