@@ -1,4 +1,4 @@
-"""Which dialect leaked into a text: decided by the first marker that only one can have begun.
+"""Which dialect a text is in: decided by the first marker that its calls are written with.
 
 Nothing here names a dialect. What decides is derived from the scanners of the factory's table:
 
