@@ -114,7 +114,7 @@ class MarkerSet:
         return pattern
 
     def _source(self, *, final: bool) -> str:
-        """The source of a pattern that finds a marker, or unless `final` the beginning of one at the end of the text."""
+        """The source of a pattern that finds a marker and, unless `final`, what begins one at the end of the text."""
         return _any_of(self.literals) if final else _any_begun(self.literals)
 
 
