@@ -285,7 +285,6 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
             return self._tolerate("call-list", closer="]")
         self.reader = CallReader(tape, self.string_ends, self._named)
         self.reader.layout += self._closers
-        self._ahead = None
         self._maybe_end = None
         return self.args
 
@@ -300,7 +299,7 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
         self.name_call(name)
         return self.open_call.id if self.open_call.shown else None
 
-    def _argument_sink(self) -> list[Event] | None:
+    def sink(self) -> list[Event] | None:
         return self.events
 
     def _end_of_complete(self) -> str | None:

@@ -23,6 +23,7 @@ from json.encoder import encode_basestring
 from typing import Any, Final, TypeAlias
 
 from dialects.engine.arguments import BROKEN, DONE, GOING, TOO_DEEP, Arguments, skipping
+from dialects.engine.candidates import Rereading
 from dialects.engine.coercion import is_text_only
 from dialects.engine.literal_form import EQUALS, PLAIN_MEMBER, LiteralForm, is_bare
 from dialects.engine.repair import MAX_DEPTH, NUMBER, decode_string, dump, load, too_many_digits
@@ -34,8 +35,6 @@ __all__ = ["LiteralReader"]
 
 State: TypeAlias = Callable[[], "State | None"]
 
-_FREE_REREADING: Final = 100_000
-"""How many characters may be read twice in any case; beyond that, four times as many as the stream has so far."""
 _LONGEST_TAIL: Final = 64
 """How many brackets and spaces at the end of a string may turn out to belong to the arguments."""
 
@@ -68,7 +67,7 @@ class LiteralReader:
         self.run_limit = 0
         """Up to which position `read_run` may go."""
         self._max_held_chars = max_held_chars
-        self._taken_back = 0
+        self._rereading = Rereading()
         self.begin(Tape(), {}, call_id="", name="")
 
     # What a scanner calls.
@@ -557,7 +556,7 @@ class LiteralReader:
         """The quote, or the marker, at the cursor may be text, or real."""
         tape = self._tape
         self._doubts_quote = quote
-        if self._taken_back > 4 * tape.pos + _FREE_REREADING:
+        if self._rereading.is_used_up(tape.pos):
             return self._is_real()
         self._doubtful = tape.pos
         tape.i += 1
@@ -588,8 +587,7 @@ class LiteralReader:
             tape.i += len(marker)
 
     def _go_back(self) -> None:
-        self._taken_back += self._tape.pos - self._doubtful
-        self._tape.seek(self._doubtful)
+        self._rereading.go_back(self._tape, self._doubtful)
 
     def _was_text(self, until: int) -> State:
         self._go_back()
