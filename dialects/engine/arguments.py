@@ -20,22 +20,22 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import regex
 
-from dialects.engine.markers import begun
-from dialects.engine.repair import (
+from dialects.engine.continuation import continuation
+from dialects.engine.json_text import (
     HEX,
     HIGH_SURROGATE,
     LOW_SURROGATE,
     MAX_DEPTH,
     NUMBER,
     REGULAR_ESCAPE,
-    continuation,
     decode_string,
     dump,
     load,
-    repair,
     scanstring,
     too_many_digits,
 )
+from dialects.engine.markers import begun
+from dialects.engine.repair import repair
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event, ToolArgDelta
 

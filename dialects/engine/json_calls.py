@@ -23,9 +23,10 @@ from dialects.engine.arguments import (
     argument_events,
     skipping,
 )
+from dialects.engine.json_text import decode_string, dump
 from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import RESULT_BEGIN, RESULT_END, PlainTagScanner
-from dialects.engine.repair import decode_string, dump, repair
+from dialects.engine.repair import repair
 from dialects.engine.scanner import State as ScannerState
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event

@@ -11,9 +11,9 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from dialects.engine.arguments import DONE, GOING, TOO_DEEP, Arguments
+from dialects.engine.json_text import dump
 from dialects.engine.literal_form import LiteralForm
 from dialects.engine.literals import LiteralReader
-from dialects.engine.repair import dump
 from dialects.engine.scanner import RunReader, Scanner, State
 
 __all__ = ["LiteralCallScanner"]

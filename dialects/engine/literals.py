@@ -25,8 +25,8 @@ from typing import Any, Final, TypeAlias
 from dialects.engine.arguments import BROKEN, DONE, GOING, TOO_DEEP, Arguments, skipping
 from dialects.engine.candidates import Rereading
 from dialects.engine.coercion import is_text_only
+from dialects.engine.json_text import MAX_DEPTH, NUMBER, SURROGATE, decode_string, dump, load, too_many_digits
 from dialects.engine.literal_form import EQUALS, PLAIN_MEMBER, LiteralForm, is_bare
-from dialects.engine.repair import MAX_DEPTH, NUMBER, decode_string, dump, load, too_many_digits
 from dialects.engine.schema import property_schema
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event, ToolArgDelta
@@ -48,7 +48,6 @@ _LITERALS: dict[str, tuple[str, str | None]] = {
 _CLOSERS = {"}": "{", ")": "{", "]": "["}
 _OPENERS = {"{": "}", "[": "]"}
 _TAIL = "}]) \t\r\n"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _OPEN_ESCAPE = re.compile(
     r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)\Z"
 )
@@ -670,10 +669,10 @@ class LiteralReader:
         )
 
     def _clean(self, text: str) -> str:
-        if text.isascii() or not _SURROGATE.search(text):
+        if text.isascii() or not SURROGATE.search(text):
             return text
         self.note("lone-surrogate")
-        return _SURROGATE.sub("\ufffd", text)
+        return SURROGATE.sub("\ufffd", text)
 
     def _emit(self, json_text: str, delta: str | None = None) -> None:
         """Write JSON text; at the top level `delta` is what a person would read."""

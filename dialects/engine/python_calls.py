@@ -23,8 +23,8 @@ from typing import Any, TypeAlias
 import regex
 
 from dialects.engine.arguments import BROKEN, CANDIDATE, DONE, GOING, TOO_DEEP, Arguments, skipping
+from dialects.engine.json_text import MAX_DEPTH, dump, load
 from dialects.engine.python_literals import NAME, decode_escape, scalar, string_form
-from dialects.engine.repair import MAX_DEPTH, dump, load
 from dialects.engine.schema import kinds_of, property_schema
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event, ToolArgDelta

@@ -6,8 +6,8 @@ streams as it arrives.
 
 from dialects.engine.arguments import DONE, ArgumentReader, Arguments, State
 from dialects.engine.coercion import plain_text
+from dialects.engine.json_text import dump
 from dialects.engine.markers import MarkerSet
-from dialects.engine.repair import dump
 from dialects.engine.tape import Pieces
 from dialects.events import Event
 
