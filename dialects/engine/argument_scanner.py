@@ -94,9 +94,8 @@ class ArgumentScanner(Scanner):
         return self.reader.finish(end, self.sink())
 
     def run_reader(self) -> RunReader | None:
-        if self.state == self.args and not self._candidates.is_open and self.reader.in_run:
-            return self.reader
-        return super().run_reader()
+        is_reading = self.state == self.args and self._candidates.ahead is None
+        return self.reader if is_reading and self.reader.in_run else None
 
     @property
     def released(self) -> int:

@@ -57,33 +57,29 @@ class Candidates:
     def __init__(self, *, max_held_chars: int) -> None:
         self.rereading = Rereading()
         self._max_held_chars = max_held_chars
-        self._ahead: _Reader | None = None
+        self.ahead: _Reader | None = None
+        """Reads on where the reader waits at a candidate."""
         self._candidate = 0
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the reader waits at a candidate."""
-        return self._ahead is not None
 
     def forget(self) -> None:
         """The call is over, whatever the open candidate is."""
-        if self._ahead is not None:
-            self._ahead.release()
-            self._ahead = None
+        if self.ahead is not None:
+            self.ahead.release()
+            self.ahead = None
 
     def read(self, reader: _Reader, events: list[Event] | None, *, final: bool) -> str:
         """Let `reader` read on, past candidates that are literal, and return its status. CANDIDATE: the one at the
         cursor is real. GOING: more input."""
         while True:
-            if self._ahead is None:
+            if self.ahead is None:
                 status = reader.read(events, final=final)
                 if status is not CANDIDATE:
                     return status
                 self._candidate = reader.tape.pos
                 if self.rereading.is_used_up(self._candidate):
                     return CANDIDATE
-                self._ahead = reader.ahead()
-            real = self._is_real(reader, self._ahead, final=final)
+                self.ahead = reader.ahead()
+            real = self._is_real(reader, self.ahead, final=final)
             if real is None:
                 return GOING
             if real:

@@ -203,4 +203,4 @@ class LiteralCallScanner(Scanner):
         return super().released
 
     def run_reader(self) -> RunReader | None:
-        return self.reader if self.state == self.args and self.reader.in_run else super().run_reader()
+        return self.reader if self.state == self.args and self.reader.in_run else None

@@ -15,7 +15,8 @@ import regex
 from dialects.engine.arguments import CANDIDATE, DONE, GOING, Arguments, Skip, skipping
 from dialects.engine.candidates import Candidates
 from dialects.engine.plain_tags import PlainTagScanner
-from dialects.engine.python_calls import Layout, PythonCallReader, StringEnd
+from dialects.engine.python_calls import Layout, PythonCallReader
+from dialects.engine.python_ends import StringEnd
 from dialects.engine.python_literals import NAME
 from dialects.engine.scanner import RunReader, State
 from dialects.engine.tape import Tape
@@ -343,6 +344,5 @@ class PythonBlockScanner(PlainTagScanner):
         return self.reader.out if self.state == self.args else self.tape.pos
 
     def run_reader(self) -> RunReader | None:
-        if self.state == self.args and not self._candidates.is_open and self.reader.in_run:
-            return self.reader
-        return super().run_reader()
+        is_reading = self.state == self.args and self._candidates.ahead is None
+        return self.reader if is_reading and self.reader.in_run else None
