@@ -4,9 +4,10 @@ import re
 from abc import abstractmethod
 from typing import ClassVar
 
-from dialects.engine.arguments import CANDIDATE, DONE, GOING, ArgumentReader, Arguments, StringEnds
+from dialects.engine.arguments import ArgumentReader, Arguments, StringEnds
 from dialects.engine.candidates import Candidates
 from dialects.engine.markers import MarkerSet
+from dialects.engine.reader import CANDIDATE, DONE, GOING
 from dialects.engine.scanner import RunReader, Scanner, State
 from dialects.engine.tape import Tape
 

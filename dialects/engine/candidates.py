@@ -13,7 +13,7 @@ ahead here, but in `plain_tags.py`.
 
 from typing import Final, Protocol
 
-from dialects.engine.arguments import CANDIDATE, DONE, GOING
+from dialects.engine.reader import CANDIDATE, DONE, GOING
 from dialects.engine.tape import Tape
 from dialects.events import Event
 

@@ -12,20 +12,11 @@ from typing import Any
 import regex
 
 from dialects.engine.argument_scanner import ArgumentScanner
-from dialects.engine.arguments import (
-    BROKEN,
-    DONE,
-    TOO_DEEP,
-    ArgumentReader,
-    Arguments,
-    State,
-    StringEnds,
-    argument_events,
-    skipping,
-)
+from dialects.engine.arguments import ArgumentReader, Arguments, StringEnds, argument_events, skipping
 from dialects.engine.json_text import decode_string, dump
 from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import RESULT_BEGIN, RESULT_END, PlainTagScanner
+from dialects.engine.reader import BROKEN, DONE, TOO_DEEP, State
 from dialects.engine.repair import repair
 from dialects.engine.scanner import State as ScannerState
 from dialects.engine.tape import Pieces, Tape
@@ -182,8 +173,7 @@ class CallReader(ArgumentReader):
         fixed = repair(self.tape.slice(self.call_start, end))
         if fixed.value is None:
             return self._too_deep()
-        for name in fixed.repairs:
-            self.note(name)
+        self.note(*fixed.repairs)
         return self._from_fields(fixed.value)
 
     @property
@@ -235,8 +225,7 @@ class CallReader(ArgumentReader):
         if isinstance(given, str):
             self.note("unwrapped-string")
         fixed = repair(given if isinstance(given, str) else dump(given))
-        for name in fixed.repairs:
-            self.note(name)
+        self.note(*fixed.repairs)
         return fixed.value
 
 

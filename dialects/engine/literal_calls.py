@@ -10,10 +10,11 @@ import re
 from abc import abstractmethod
 from typing import ClassVar
 
-from dialects.engine.arguments import DONE, GOING, TOO_DEEP, Arguments
+from dialects.engine.arguments import Arguments
 from dialects.engine.json_text import dump
 from dialects.engine.literal_form import LiteralForm
 from dialects.engine.literals import LiteralReader
+from dialects.engine.reader import DONE, GOING, TOO_DEEP
 from dialects.engine.scanner import RunReader, Scanner, State
 
 __all__ = ["LiteralCallScanner"]

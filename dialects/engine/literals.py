@@ -18,22 +18,20 @@ end the call, the reader looks ahead in silence:
 """
 
 import re
-from collections.abc import Callable
 from json.encoder import encode_basestring
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from dialects.engine.arguments import BROKEN, DONE, GOING, TOO_DEEP, Arguments, skipping
+from dialects.engine.arguments import Arguments, skipping
 from dialects.engine.candidates import Rereading
 from dialects.engine.coercion import is_text_only
 from dialects.engine.json_text import MAX_DEPTH, NUMBER, SURROGATE, decode_string, dump, load, too_many_digits
 from dialects.engine.literal_form import EQUALS, PLAIN_MEMBER, LiteralForm, is_bare
+from dialects.engine.reader import DONE, GOING, TOO_DEEP, Reader, State
 from dialects.engine.schema import property_schema
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event, ToolArgDelta
 
 __all__ = ["LiteralReader"]
-
-State: TypeAlias = Callable[[], "State | None"]
 
 _LONGEST_TAIL: Final = 64
 """How many brackets and spaces at the end of a string may turn out to belong to the arguments."""
@@ -55,16 +53,15 @@ _OPEN_ESCAPE = re.compile(
 _skip_space = skipping(r"\s*+")
 
 
-class LiteralReader:
-    """Reads the arguments of the calls of one stream, one after the other; see the module's description.
+class LiteralReader(Reader):
+    """Reads the arguments of the calls of one stream, one after the other; see the module's description. They are
+    `BROKEN` where they end at a marker, which the cursor is at.
 
     `max_held_chars` is how far it looks ahead.
     """
 
     def __init__(self, form: LiteralForm, *, max_held_chars: int) -> None:
         self.form = form
-        self.run_limit = 0
-        """Up to which position `read_run` may go."""
         self._max_held_chars = max_held_chars
         self._rereading = Rereading()
         self.begin(Tape(), {}, call_id="", name="")
@@ -73,18 +70,14 @@ class LiteralReader:
 
     def begin(self, tape: Tape, parameters: dict[str, Any], *, call_id: str, name: str) -> None:
         """Arguments begin with the opener at the cursor. `parameters` is their JSON Schema."""
-        self.status = GOING
+        self._enter(self._begin)
         self.out = self.end = tape.pos
-        """Up to where text has left; where the arguments end, once they are `DONE`."""
+        """Where the arguments end, once they are `DONE`."""
         self.in_doubt = False
         """Whether the arguments end in a string at a marker, because the stream ended without another answer."""
-        self.repairs: list[str] = []
-        self._tape = tape
+        self.tape = tape
         self._parameters = parameters
         self._call_id, self._name = call_id, name
-        self._events: list[Event] | None = None
-        self._final = False
-        self._state: State = self._begin
         self._written = Pieces()
         self._stack: list[str] = []
         """The openers of the containers that are open."""
@@ -111,23 +104,10 @@ class LiteralReader:
         """Whether the scalar has a comma in it, so that it is a text."""
         self._quote = ""
         self._in_key = False
-        self._literal_until = -1
-        """Up to where quotes and markers in strings are known to be text."""
+        self.literal_until = -1
         self._doubtful = 0
         """Where the quote or marker stands behind which the reader looks ahead."""
         self._doubts_quote = False
-
-    def read(self, events: list[Event] | None, *, final: bool) -> str:
-        """Read on as far as the tape goes. DONE: the arguments are complete. BROKEN: they end at the marker at the
-        cursor. TOO_DEEP: they are nested too deep. GOING: more input. `events` receives the pieces, if it is a list."""
-        self._events, self._final = events, final
-        state = self._state
-        while self.status is GOING:
-            following = state()
-            if following is None:
-                break
-            state = self._state = following
-        return self.status
 
     def finish(self, events: list[Event] | None) -> Arguments:
         """The arguments are over: write what is still missing, and return them."""
@@ -148,15 +128,9 @@ class LiteralReader:
         return arguments
 
     def release(self) -> None:
-        """Let go of everything that takes memory."""
-        self._events = None
+        super().release()
         self._written = Pieces()
         self._keys.clear()
-
-    def note(self, name: str) -> None:
-        """Name a tolerance, once."""
-        if name not in self.repairs:
-            self.repairs.append(name)
 
     @property
     def in_run(self) -> bool:
@@ -168,13 +142,13 @@ class LiteralReader:
             and self._quote == self.form.quote
             and not self._in_key
             and not self._skipping
-            and self._tape.pos >= self._literal_until
+            and self.tape.pos >= self.literal_until
         )
 
     def read_run(self, chunk: str) -> list[Event] | None:
         """The short way for a chunk that only continues the string; None, with nothing done, if it does not. It may be
         asked where `in_run` says so."""
-        tape = self._tape
+        tape = self.tape
         text = tape.text + chunk
         if tape.base + len(text) >= self.run_limit:
             return None
@@ -196,7 +170,7 @@ class LiteralReader:
     # The grammar.
 
     def _begin(self) -> State | None:
-        self._in_parentheses = self._tape.text.startswith("(", self._tape.i)
+        self._in_parentheses = self.tape.text.startswith("(", self.tape.i)
         if self._in_parentheses:
             self.note("call-parentheses")
         return self._open("{")
@@ -207,7 +181,7 @@ class LiteralReader:
             return None
         if self._stack:
             self._begin_value()
-        self._tape.i += 1
+        self.tape.i += 1
         self._emit(opener)
         self._stack.append(opener)
         self._filled.append(False)
@@ -223,18 +197,18 @@ class LiteralReader:
             return self._close(char)
         if char == ",":
             return self._comma()
-        self._start = self._tape.pos
+        self._start = self.tape.pos
         if char in ("'", '"', self.form.quote):
             return self._open_string(char, in_key=True)
         if char == "{":
             self.note("nested-arguments" if len(self._stack) == 1 and not self._keys else "stray-character")
             self._owed -= 1
-            self._tape.i += 1
+            self.tape.i += 1
             return self._member
         return self._bare_key
 
     def _bare_key(self) -> State | None:
-        tape = self._tape
+        tape = self.tape
         tape.i, marker = self.form.key_ends.find(tape.text, tape.i, final=False)
         if marker is None:
             return None
@@ -268,7 +242,7 @@ class LiteralReader:
             return self._after_value
         if char == "=" and not self._in_parentheses:
             self.note("stray-character")
-        self._tape.i += 1
+        self.tape.i += 1
         return self._value
 
     def _no_value(self) -> None:
@@ -292,10 +266,10 @@ class LiteralReader:
         if char == ",":
             return self._comma()
         if char in self.form.ends:
-            return self._broken()
-        self._start = self._tape.pos
+            return self._break()
+        self._start = self.tape.pos
         if self._stack[-1] == "[" and self._stack[-2] == "{":
-            member = PLAIN_MEMBER.match(self._tape.text, self._tape.i, partial=not self._final)
+            member = PLAIN_MEMBER.match(self.tape.text, self.tape.i, partial=not self._final)
             if member is not None and member.partial:
                 return None
             if member is not None:
@@ -306,7 +280,7 @@ class LiteralReader:
         return self._scalar
 
     def _scalar(self) -> State | None:
-        tape, form = self._tape, self.form
+        tape, form = self.tape, self.form
         ends = form.scalar_ends_in_parentheses if self._in_parentheses else form.scalar_ends
         tape.i, marker = ends.find(tape.text, tape.i, final=False)
         if marker is None:
@@ -353,7 +327,7 @@ class LiteralReader:
         return is_text_only(property_schema(self._parameters, self._key), self._parameters)
 
     def _value_done(self) -> State:
-        self.out = self._tape.pos
+        self.out = self.tape.pos
         self._last = "value"
         self._at_top_again()
         return self._after_value
@@ -364,7 +338,7 @@ class LiteralReader:
             self._skipping = False
 
     def _after_value(self) -> State | None:
-        tape = self._tape
+        tape = self.tape
         char = self._next_char()
         if char is None:
             return None
@@ -373,7 +347,7 @@ class LiteralReader:
         if char in _CLOSERS and (char != ")" or self._in_parentheses):
             return self._close(char)
         if char in self.form.ends:
-            return self._broken()
+            return self._break()
         if self._stack[-1] == "{":
             member = PLAIN_MEMBER.match(tape.text, tape.i, partial=not self._final)
             if member is not None:
@@ -389,7 +363,7 @@ class LiteralReader:
 
     def _stray(self) -> State | None:
         """Text that means nothing, up to what does."""
-        tape, form = self._tape, self.form
+        tape, form = self.tape, self.form
         ends = form.scalar_ends_in_parentheses if self._in_parentheses else form.scalar_ends
         tape.i, marker = ends.find(tape.text, tape.i, final=False)
         if marker is None:
@@ -400,14 +374,14 @@ class LiteralReader:
         return self._after_value
 
     def _comma(self) -> State:
-        self._tape.i += 1
+        self.tape.i += 1
         if self._last != "value":
             self.note("extra-comma")
         self._last = "comma"
         return self._member if self._stack[-1] == "{" else self._value
 
     def _close(self, char: str) -> State | None:
-        self._tape.i += 1
+        self.tape.i += 1
         opener = _CLOSERS[char]
         if self._last == "comma":
             self.note("trailing-comma")
@@ -431,21 +405,16 @@ class LiteralReader:
         if self._owed < 1:
             return self._after_value
         self._owed = 1
-        self.end = self._tape.pos
+        self.end = self.tape.pos
         self.status = DONE
-        return None
-
-    def _broken(self) -> State | None:
-        """The arguments end at the marker at the cursor."""
-        self.status = BROKEN
         return None
 
     # Strings.
 
     def _open_string(self, quote: str, *, in_key: bool) -> State:
-        self._tape.i += len(quote)
+        self.tape.i += len(quote)
         self._quote, self._in_key = quote, in_key
-        self._start = self._tape.pos
+        self._start = self.tape.pos
         if not in_key:
             self._begin_value()
             if quote != self.form.quote:
@@ -454,13 +423,13 @@ class LiteralReader:
         return self._string
 
     def _string(self) -> State | None:
-        tape, form = self._tape, self.form
+        tape, form = self.tape, self.form
         tape.i, marker = form.in_strings[self._quote].find(tape.text, tape.i, final=self._final)
         if not self._in_key:
             self._give(tape.pos, may_go_on=True)
         if marker is None:
             return None
-        known = tape.pos < self._literal_until
+        known = tape.pos < self.literal_until
         if marker == self._quote:
             closes = False if known else self._closes()
             if closes is None:
@@ -480,28 +449,28 @@ class LiteralReader:
     def _closes(self) -> bool | None:
         """Whether a legal continuation follows the quote at the cursor; None while the text does not say yet."""
         place = "key" if self._in_key else "top" if len(self._stack) == 1 else self._stack[-1]
-        pattern, start = self.form.after_string[place], self._tape.i + len(self._quote)
-        found = pattern.match(self._tape.text, start, partial=not self._final)
+        pattern, start = self.form.after_string[place], self.tape.i + len(self._quote)
+        found = pattern.match(self.tape.text, start, partial=not self._final)
         if found is None:
-            return self._final and pattern.match(self._tape.text, start, partial=True) is not None
+            return self._final and pattern.match(self.tape.text, start, partial=True) is not None
         return None if found.partial else True
 
     def _inner_quote(self) -> State:
         """A quote that is one of the string's characters."""
         if self._quote == self.form.quote and not self._in_key:
-            self._give(self._tape.pos)
+            self._give(self.tape.pos)
             self.note("unescaped-quote")
-            self._tape.i += len(self._quote)
+            self.tape.i += len(self._quote)
             self._emit('\\"', '"')
         else:
-            self._tape.i += len(self._quote)
+            self.tape.i += len(self._quote)
         return self._string
 
     def _close_string(self) -> State | None:
-        end = self._tape.pos
-        self._tape.i += len(self._quote)
+        end = self.tape.pos
+        self.tape.i += len(self._quote)
         if self._in_key:
-            return self._close_key(self._tape.slice(self._start, end))
+            return self._close_key(self.tape.slice(self._start, end))
         self._give(end)
         self._emit('"', "")
         return self._value_done()
@@ -527,16 +496,16 @@ class LiteralReader:
         closers may stand."""
         if self._in_key:
             self.note("missing-value")
-            return self._broken()
-        end = self._tape.pos
-        text = self._tape.slice(self.out, end)
+            return self._break()
+        end = self.tape.pos
+        text = self.tape.slice(self.out, end)
         kept, closers = self._without_closers(text)
         self._give(self.out + kept)
         self._emit('"', "")
         self.note("missing-value-end")
         self._value_done()
         self._owed = closers
-        return self._broken()
+        return self._break()
 
     def _without_closers(self, text: str) -> tuple[int, int]:
         """How much of a string's text stands before the closers of the arguments at its end, and how many those are."""
@@ -553,7 +522,7 @@ class LiteralReader:
 
     def _doubt(self, *, quote: bool) -> State | None:
         """The quote, or the marker, at the cursor may be text, or real."""
-        tape = self._tape
+        tape = self.tape
         self._doubts_quote = quote
         if self._rereading.is_used_up(tape.pos):
             return self._is_real()
@@ -562,7 +531,7 @@ class LiteralReader:
         return self._look_ahead
 
     def _look_ahead(self) -> State | None:
-        tape, form = self._tape, self.form
+        tape, form = self.tape, self.form
         while True:
             tape.i, marker = form.in_strings[self._quote].find(tape.text, tape.i, final=self._final)
             if tape.pos - self._doubtful > self._max_held_chars:
@@ -586,11 +555,11 @@ class LiteralReader:
             tape.i += len(marker)
 
     def _go_back(self) -> None:
-        self._rereading.go_back(self._tape, self._doubtful)
+        self._rereading.go_back(self.tape, self._doubtful)
 
     def _was_text(self, until: int) -> State:
         self._go_back()
-        self._literal_until = until
+        self.literal_until = until
         return self._string
 
     def _was_real(self, *, by_the_end: bool = False) -> State | None:
@@ -605,7 +574,7 @@ class LiteralReader:
 
     def _next_char(self) -> str | None:
         """The next character that is no white space, or the marker that begins there; None: more input."""
-        tape = self._tape
+        tape = self.tape
         tape.i = _skip_space(tape.text, tape.i).end()
         char = tape.text[tape.i : tape.i + 1]
         if char != "<":
@@ -647,7 +616,7 @@ class LiteralReader:
         brackets and the beginning of an escape."""
         if end <= self.out:
             return
-        text = self._tape.slice(self.out, end)
+        text = self.tape.slice(self.out, end)
         is_raw = self._quote == self.form.quote
         if may_go_on:
             text = text[: len(text) - len(_tail(text))]
@@ -676,7 +645,7 @@ class LiteralReader:
 
     def _emit(self, json_text: str, delta: str | None = None) -> None:
         """Write JSON text; at the top level `delta` is what a person would read."""
-        self.out = self._tape.pos
+        self.out = self.tape.pos
         if self._skipping or not json_text:
             return
         self._written.append(json_text)

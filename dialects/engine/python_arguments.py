@@ -7,10 +7,10 @@ Nothing in here knows the notation: `python_calls.py` reads that, and says piece
 """
 
 import copy
+from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
-from dialects.engine.arguments import Arguments
 from dialects.engine.json_text import dump, load
 from dialects.engine.tape import Pieces
 from dialects.events import Event, ToolArgDelta
@@ -26,17 +26,17 @@ class _Piece(NamedTuple):
 
 
 class PythonArguments:
-    """Those of one call. `events` receives the pieces, if it is a list."""
+    """Those of one call. `events` receives the pieces, if it is a list; `note` the names of what was tolerated."""
 
-    def __init__(self, *, call_id: str, name: str) -> None:
+    def __init__(self, note: Callable[[str], None], *, call_id: str, name: str) -> None:
         self.events: list[Event] | None = None
-        self.repairs: list[str] = []
         self.value: dict[str, Any] = {}
         self.key: str | None = None
         """The argument whose value is being written."""
         self.is_text = False
         """Whether that value is a string, and its pieces are shown as text."""
         self.is_silent = False
+        self._note = note
         self._call_id = call_id
         self._name = name
         self._is_skipping = False
@@ -47,15 +47,10 @@ class PythonArguments:
         """What a person would read of the value being written."""
         self._written: list[str] = []
 
-    def note(self, name: str) -> None:
-        """Name a tolerance, once."""
-        if name not in self.repairs:
-            self.repairs.append(name)
-
-    def ahead(self) -> "PythonArguments":
-        """What a reader writes to that goes ahead: nothing."""
+    def ahead(self, note: Callable[[str], None]) -> "PythonArguments":
+        """For a reader that goes ahead, and writes nothing."""
         ahead = copy.copy(self)
-        ahead.repairs = []
+        ahead._note = note
         ahead.silence()
         return ahead
 
@@ -73,7 +68,7 @@ class PythonArguments:
     def begin(self, key: str) -> None:
         """The value of an argument begins."""
         if key in self.value:
-            self.note("duplicate-key")
+            self._note("duplicate-key")
             self._is_skipping = True
         else:
             self._write_between(f"{',' if self.value else '{'}{dump(key)}:")
@@ -92,7 +87,7 @@ class PythonArguments:
                 self.value[self.key] = value[""]
                 self._written.append(shown)
                 if has_duplicates:
-                    self.note("duplicate-key")
+                    self._note("duplicate-key")
         self._is_skipping = self.is_text = False
         self.key = None
 
@@ -101,9 +96,9 @@ class PythonArguments:
         self.key = None
         self._write_between("}" if self.value else "{}")
 
-    def finish(self) -> Arguments:
-        """All of them."""
-        return Arguments(self.value, "".join(self._written), tuple(self.repairs))
+    def finish(self) -> tuple[dict[str, Any], str]:
+        """All of them: the value and its JSON text."""
+        return self.value, "".join(self._written)
 
     # The pieces of a value.
 

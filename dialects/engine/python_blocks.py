@@ -12,12 +12,13 @@ from typing import ClassVar
 
 import regex
 
-from dialects.engine.arguments import CANDIDATE, DONE, GOING, Arguments, Skip, skipping
+from dialects.engine.arguments import Arguments, Skip, skipping
 from dialects.engine.candidates import Candidates
 from dialects.engine.plain_tags import PlainTagScanner
 from dialects.engine.python_calls import Layout, PythonCallReader
 from dialects.engine.python_ends import StringEnd
 from dialects.engine.python_literals import NAME
+from dialects.engine.reader import CANDIDATE, DONE, GOING
 from dialects.engine.scanner import RunReader, State
 from dialects.engine.tape import Tape
 

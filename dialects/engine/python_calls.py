@@ -19,13 +19,11 @@ and what becomes of the pieces in `python_arguments.py`.
 
 import copy
 import json
-from collections.abc import Callable
 from json.encoder import encode_basestring
-from typing import TypeAlias
 
 import regex
 
-from dialects.engine.arguments import BROKEN, CANDIDATE, DONE, GOING, TOO_DEEP, Arguments, skipping
+from dialects.engine.arguments import Arguments, skipping
 from dialects.engine.json_text import MAX_DEPTH, dump
 from dialects.engine.python_arguments import PythonArguments
 from dialects.engine.python_ends import (
@@ -46,13 +44,12 @@ from dialects.engine.python_ends import (
     behind_string,
 )
 from dialects.engine.python_literals import NAME, decode_escape, scalar, string_form
+from dialects.engine.reader import CANDIDATE, DONE, GOING, TOO_DEEP, Reader, State
 from dialects.engine.schema import kinds_of, property_schema
 from dialects.engine.tape import Tape
 from dialects.events import Event
 
 __all__ = ["Layout", "PythonCallReader"]
-
-State: TypeAlias = Callable[[], "State | None"]
 
 _CLOSER = {
     **dict.fromkeys((CALL, PAREN, TUPLE), ")"),
@@ -71,10 +68,6 @@ _argument = regex.compile(
     rf"\*\*\s{{0,64}}+(?P<spread>\{{)|(?:(?P<name>{NAME})|(?P<quote>[\"'])(?P<quoted>[^\"'\\\n]{{1,64}})(?P=quote))"
     r"\s{0,64}+(?P<sign>[=:])"
 )
-
-
-def _over() -> State | None:
-    return None
 
 
 class Layout:
@@ -102,7 +95,7 @@ class Layout:
         return char
 
 
-class PythonCallReader:
+class PythonCallReader(Reader):
     """Reads one call's arguments from `tape`, from the cursor on, which stands behind the `(`.
 
     `schema` is that of the tool's parameters: their order names the arguments that have no name.
@@ -117,22 +110,15 @@ class PythonCallReader:
         name: str = "",
         schema: object = None,
     ) -> None:
+        self._enter(self._argument)
         self.tape = tape
-        self.status = GOING
         self.out = tape.pos
-        """Up to which position everything is out, or no text of the arguments."""
-        self.literal_until = -1
-        """Up to which position nothing in a string ends the call."""
         self.string_start = -1
         """Where the string begins that is open."""
-        self.run_limit = 0
-        """Up to which position `read_run` may go."""
         self._ends = ends
-        self._arguments = PythonArguments(call_id=call_id, name=name)
+        self._arguments = PythonArguments(self.note, call_id=call_id, name=name)
         self._schema = schema
         self._parameters = _parameters(schema)
-        self._state: State = self._argument
-        self._final = False
         self._is_ahead = False
         self._layout = Layout()
         self._stack = [CALL]
@@ -153,17 +139,8 @@ class PythonCallReader:
     # What a scanner calls.
 
     def read(self, events: list[Event] | None, *, final: bool = False) -> str:
-        """Read on as far as the tape goes, and return the status. `events` receives the pieces, if it is a list."""
         self._arguments.events = events
-        self._final = final
-        if self.status is CANDIDATE:
-            self.status = GOING
-        while self.status is GOING:
-            following = self._state()
-            if following is None:
-                break
-            self._state = following
-        return self.status
+        return super().read(events, final=final)
 
     def read_run(self, chunk: str) -> list[Event] | None:
         """The short way for a chunk that only continues a string argument; None, with nothing done, if it does not. It
@@ -212,14 +189,12 @@ class PythonCallReader:
     def ahead(self) -> "PythonCallReader":
         """A reader that goes on from here in silence, takes for literal what could end the call inside a string, and
         breaks at a quote that nobody escaped."""
-        reader = copy.copy(self)
+        reader = self._twin()
         reader._layout = copy.copy(self._layout)
         reader._stack, reader._is_first = self._stack.copy(), self._is_first.copy()
-        reader._state = getattr(reader, self._state.__name__)
         reader._is_ahead = True
         reader._ends = None
-        reader._arguments = self._arguments.ahead()
-        reader.status = GOING
+        reader._arguments = self._arguments.ahead(reader.note)
         return reader
 
     def silence(self) -> None:
@@ -236,12 +211,12 @@ class PythonCallReader:
         is_begun = self._state != self._element
         if self._state in (self._scalar, self._escape) or (is_begun and self._stack[-1] in (KEY, SPREAD_KEY, BRACE)):
             return False
-        self._arguments.note("missing-closer")
+        self.note("missing-closer")
         if self.in_string or self._state == self._after_string:
             self._end_string()
         elif self._state == self._value:
             self._arguments.write("null")
-            self._arguments.note("missing-value")
+            self.note("missing-value")
             self._ended_value()
         while self._stack:
             self._pop()
@@ -250,11 +225,11 @@ class PythonCallReader:
 
     def finish(self) -> Arguments:
         """The arguments of a call that is `DONE`."""
-        return self._arguments.finish()
+        value, json_text = self._arguments.finish()
+        return Arguments(value, json_text, tuple(self.repairs))
 
     def release(self) -> None:
-        """Let go of everything that takes memory; the reader is not used any more."""
-        self._state = _over
+        super().release()
         self._arguments.silence()
 
     # The grammar: arguments.
@@ -280,23 +255,23 @@ class PythonCallReader:
             return self._element
         self._has_keywords = True
         if found["quote"]:
-            self._arguments.note("quoted-key")
+            self.note("quoted-key")
         if found["sign"] == ":":
             self._has_pairs = True
-            self._arguments.note("colon-for-equals")
+            self.note("colon-for-equals")
         self._begin_argument(found["name"] or found["quoted"])
         return self._value
 
     def _unnamed(self, char: str) -> State | None:
         """An argument without a name. A dict alone may be all of them."""
         if char == "{" and not self._arguments.value and not self._takes_object():
-            self._arguments.note("positional-object")
+            self.note("positional-object")
             self.tape.i += 1
             self._open(SPREAD_KEY)
             return self._element
         if self._position >= len(self._parameters) or char in "`<*=:;":
             return self._break()
-        self._arguments.note("positional-argument")
+        self.note("positional-argument")
         key = self._parameters[self._position]
         self._position += 1
         self._begin_argument(key)
@@ -330,7 +305,7 @@ class PythonCallReader:
             self._open(_OPENED[char])
             return self._element
         if char in ",)]}":
-            self._arguments.note("missing-value")
+            self.note("missing-value")
             self._arguments.write("null")
             return self._ended_value()
         if char in "[({:=`<;*":
@@ -378,7 +353,7 @@ class PythonCallReader:
         if char in "{}":
             return self._brace(char)
         if "\ud800" <= char <= "\udfff":
-            self._arguments.note("lone-surrogate")
+            self.note("lone-surrogate")
             char = "\ufffd"
         self._take(char, 1)
         return self._string
@@ -395,7 +370,7 @@ class PythonCallReader:
         if escape is None:
             return None
         if escape.repair:
-            self._arguments.note(escape.repair)
+            self.note(escape.repair)
         self._take(escape.value, escape.length)
         return self._string
 
@@ -424,7 +399,7 @@ class PythonCallReader:
         if text[tape.i] == "\r" and length == 1 and tape.i + 1 == len(text) and not self._final:
             return None
         if not self._is_triple:
-            self._arguments.note("control-character")
+            self.note("control-character")
         self._take(text[tape.i : tape.i + length], length)
         return self._string
 
@@ -448,7 +423,7 @@ class PythonCallReader:
             return None
         if expression is not None or self._is_ahead or self._opened_another_call():
             return self._break()
-        self._arguments.note("unescaped-quote")
+        self.note("unescaped-quote")
         self._has_bare_quotes = True
         self._take(quote[0], 1)
         return self._string
@@ -519,7 +494,7 @@ class PythonCallReader:
         if bare is not None:
             if bare.partial:
                 return None
-            self._arguments.note("bare-key")
+            self.note("bare-key")
             self._arguments.write(dump(bare[1]))
         elif found is None:
             return self._break()
@@ -532,7 +507,7 @@ class PythonCallReader:
         else:
             self._arguments.write(found.json_text)
         if found is not None and found.repair:
-            self._arguments.note(found.repair)
+            self.note(found.repair)
         return self._ended_value()
 
     def _ended_value(self) -> State:
@@ -618,7 +593,7 @@ class PythonCallReader:
         return self._element
 
     def _extra_comma(self) -> State:
-        self._arguments.note("extra-comma")
+        self.note("extra-comma")
         self.tape.i += 1
         return self._argument if self._stack[-1] == CALL else self._element
 
@@ -640,7 +615,7 @@ class PythonCallReader:
             is_plain = kind in (LIST, TUPLE, SET, DICT) and tape.text[tape.i] in "\"'[({0123456789-"
         if not is_plain or self._is_ahead:
             return self._break()
-        self._arguments.note("missing-comma")
+        self.note("missing-comma")
         if kind == DICT:
             self._stack[-1] = KEY
         return self._argument if kind == CALL else self._element
@@ -648,10 +623,10 @@ class PythonCallReader:
     def _closer(self, char: str, otherwise: State) -> State | None:
         self.tape.i += 1
         if not any(_CLOSER[kind] == char for kind in self._stack):
-            self._arguments.note("extra-closer")
+            self.note("extra-closer")
             return otherwise
         while _CLOSER[self._stack[-1]] != char:
-            self._arguments.note("missing-closer")
+            self.note("missing-closer")
             self._pop()
         self._pop()
         if not self._stack:
@@ -686,10 +661,6 @@ class PythonCallReader:
 
     def _next_char(self) -> str:
         return self._layout.skip(self.tape, final=self._final)
-
-    def _break(self) -> State | None:
-        self.status = BROKEN
-        return None
 
     def _take(self, value: str, length: int) -> None:
         """The next characters of a string."""

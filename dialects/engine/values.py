@@ -12,11 +12,11 @@ from typing import ClassVar
 
 import regex
 
-from dialects.engine.arguments import BROKEN, DONE, GOING
 from dialects.engine.candidates import Rereading
 from dialects.engine.coercion import coerce
 from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import ThinkEnd
+from dialects.engine.reader import BROKEN, DONE, GOING
 from dialects.engine.scanner import RunReader, Scanner, State
 from dialects.engine.tape import Tape
 from dialects.engine.text_arguments import ReadValue, TextArguments
