@@ -17,17 +17,20 @@ A schema is the tool author's, and may hold anything: what is not understood say
 
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from dialects.engine.json_text import MAX_DEPTH, NUMBER, SURROGATE, Json, dump, too_many_digits
 from dialects.engine.rendering import compact_json
 from dialects.engine.repair import repair
-from dialects.engine.schema import ANY, Kind, kinds_of
+from dialects.engine.schema import ANY, Kind, kinds_of, property_schema
+from dialects.messages import Tool, ToolCall
 
 __all__ = [
     "NO_TEXT",
     "Coerced",
     "Opening",
+    "argument_texts",
     "coerce",
     "coerce_python",
     "declared_json",
@@ -112,6 +115,14 @@ def plain_text(text: str) -> Coerced:
 def write_value(value: Json, schema: object, root: object) -> str:
     """The text of a value that is valid under its schema, such that `coerce` gives the value back."""
     return value if isinstance(value, str) and is_text_only(schema, root) else compact_json(value)
+
+
+def argument_texts(
+    call: ToolCall, tools: Iterable[Tool] | None, write: Callable[[Json, object, object], str] = write_value
+) -> Iterator[tuple[str, str]]:
+    """The name of each argument of a call, and its text under the schema of the tool."""
+    schema = next((tool.parameters for tool in tools or () if tool.name == call.name), {})
+    return ((key, write(value, property_schema(schema, key), schema)) for key, value in call.arguments.items())
 
 
 # The beginning of a value.

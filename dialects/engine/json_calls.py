@@ -18,7 +18,6 @@ from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import RESULT_BEGIN, RESULT_END, PlainTagScanner
 from dialects.engine.reader import BROKEN, DONE, TOO_DEEP, State
 from dialects.engine.repair import repair
-from dialects.engine.scanner import State as ScannerState
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event
 
@@ -251,12 +250,12 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
             closers=(cls.call_end,),
         )
 
-    def enter_call(self) -> ScannerState:
+    def enter_call(self) -> State:
         """The state behind the opener."""
         self._closers = ""
         return self.block
 
-    def block(self) -> ScannerState | None:
+    def block(self) -> State | None:
         """What may stand before an object: white space, the opening of a list, a fence, a comma."""
         tape = self.tape
         tape.i = _skip_space(tape.text, tape.i).end()
@@ -278,7 +277,7 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
         self._maybe_end = None
         return self.args
 
-    def _tolerate(self, name: str, *, closer: str) -> ScannerState:
+    def _tolerate(self, name: str, *, closer: str) -> State:
         self._closers += closer
         self.open_call.repairs.append(name)
         return self.block
@@ -301,7 +300,7 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
                 return None if following.partial else ANOTHER
         return super()._end_of_complete()
 
-    def end_at(self, marker: str) -> ScannerState:
+    def end_at(self, marker: str) -> State:
         """The object ends at `marker`; where that is no tag, another object does."""
         if marker != ANOTHER:
             return super().end_at(marker)
@@ -311,7 +310,7 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
         self.tape.i = _FOLLOWING.match(self.tape.text, self.tape.i).end() - 1  # type: ignore[union-attr]
         return self.block
 
-    def _stream_ended(self) -> ScannerState:
+    def _stream_ended(self) -> State:
         reader = self.reader
         is_broken = reader.status is BROKEN and not self.tape.slice(reader.broken_at, self.tape.pos).startswith(
             self.special_tokens

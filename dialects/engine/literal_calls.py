@@ -89,8 +89,8 @@ class LiteralCallScanner(Scanner):
     def begin_arguments(self) -> State:
         """The arguments begin at the cursor."""
         call = self.open_call
-        tool = (self.tools or {}).get(call.name or "")
-        self.reader.begin(self.tape, tool.parameters if tool else {}, call_id=call.id, name=call.name or "")
+        name = call.name or ""
+        self.reader.begin(self.tape, self.parameters_of(name), call_id=call.id, name=name)
         return self.args
 
     def args(self) -> State | None:

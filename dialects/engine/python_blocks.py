@@ -198,9 +198,9 @@ class PythonBlockScanner(PlainTagScanner):
             repairs.append("resolved-name")
         tape.i = begun.end()
         self.name_call(name)
-        schema = self.tools[name].parameters if self.tools and name in self.tools else {}
+        schema, call_id = self.parameters_of(name), self.open_call.id
         self.reader.release()
-        self.reader = PythonCallReader(tape, self.string_end, call_id=self.open_call.id, name=name, schema=schema)
+        self.reader = PythonCallReader(tape, self.string_end, call_id=call_id, name=name, schema=schema)
         self._is_line_start = self._is_separated = False
         return self.args
 

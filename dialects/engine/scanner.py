@@ -12,12 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
-from dialects.engine.arguments import (
-    Arguments,
-    argument_events,
-    skipping,
-)
+from dialects.engine.arguments import Arguments, argument_events, skipping
 from dialects.engine.markers import MarkerSet
+from dialects.engine.reader import State
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import (
     Event,
@@ -41,7 +38,6 @@ __all__ = ["MAX_CALL_CHARS", "MAX_HELD_CHARS", "Call", "InbandScanner", "RunRead
 MAX_CALL_CHARS: Final = 16_000_000
 MAX_HELD_CHARS: Final = 4_000_000
 
-State: TypeAlias = Callable[[], "State | None"]
 Quick: TypeAlias = Callable[[str], "list[Event] | None"]
 UnknownTools: TypeAlias = Literal["keep", "text", "drop"]
 
@@ -425,6 +421,11 @@ class Scanner(ABC):
         """The call that is being read."""
         assert self.call is not None
         return self.call
+
+    def parameters_of(self, name: str) -> dict[str, Any]:
+        """The JSON Schema of a tool's parameters, as far as it is known."""
+        tool = (self.tools or {}).get(name)
+        return tool.parameters if tool else {}
 
     def end_call(self, arguments: Arguments) -> None:
         """The open call is over, the cursor stands behind it."""

@@ -321,9 +321,8 @@ class TextValueScanner(Scanner):
         """The open call's name is known, or empty if there is none; its arguments follow."""
         if name:
             self.name_call(name)
-        tool = (self.tools or {}).get(name)
         self.arguments = TextArguments(
-            tool.parameters if tool else {},
+            self.parameters_of(name),
             call_id=self.open_call.id,
             name=name,
             reads=self.reads,
