@@ -109,7 +109,7 @@ class LiteralArguments:
         text = self._clean(text)
         json_text = encode_basestring(text)[1:-1]
         self._written.append(json_text)
-        return ToolArgDelta(self._call_id, self._name, self.key, text if self.at_top else json_text, json_text)
+        return ToolArgDelta(self._call_id, self._name, self.key, text if len(self.stack) == 1 else json_text, json_text)
 
     def finish(self) -> tuple[dict[str, Any], str]:
         """All of them, when all containers are closed: the value and its JSON text."""
