@@ -21,7 +21,7 @@ from typing import ClassVar
 import regex
 
 from dialects.engine.arguments import skipping
-from dialects.engine.coercion import write_value
+from dialects.engine.coercion import argument_texts
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import (
@@ -36,7 +36,6 @@ from dialects.engine.plain_tags import (
 )
 from dialects.engine.rendering import tagged_results
 from dialects.engine.scanner import State
-from dialects.engine.schema import property_schema
 from dialects.engine.turns import Turns, of_each_role
 from dialects.engine.values import TextValueScanner, ThinkEndOutsideValues, ValueEnds
 from dialects.messages import Message, ToolCall, ToolResult
@@ -209,11 +208,8 @@ class Glm(Dialect):
     )
 
     def call_text(self, call: ToolCall, tools: Tools) -> str:
-        schema = next((tool.parameters for tool in tools or () if tool.name == call.name), {})
         pairs = "".join(
-            f"{KEY_BEGIN}{key}{KEY_END}\n"
-            f"{VALUE_BEGIN}{write_value(value, property_schema(schema, key), schema)}{VALUE_END}\n"
-            for key, value in call.arguments.items()
+            f"{KEY_BEGIN}{key}{KEY_END}\n{VALUE_BEGIN}{text}{VALUE_END}\n" for key, text in argument_texts(call, tools)
         )
         return f"{CALL_BEGIN}{call.name}\n{pairs}{CALL_END}"
 

@@ -23,9 +23,9 @@ import regex
 from dialects.engine.argument_scanner import ArgumentScanner
 from dialects.engine.arguments import Arguments, StringEnds
 from dialects.engine.dialect import Dialect, Tools
+from dialects.engine.json_text import dump
 from dialects.engine.markers import MarkerSet, begun
 from dialects.engine.rendering import compact_json
-from dialects.engine.repair import dump
 from dialects.engine.scanner import State
 from dialects.engine.turns import Turns, of_each_role
 from dialects.messages import Tool, ToolCall, ToolResult

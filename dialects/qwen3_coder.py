@@ -20,13 +20,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from dialects.engine.chatml import TEXT_END, TURN_BEGIN, TURN_END, ChatmlTurns, chatml_transcript, chatml_turn
-from dialects.engine.coercion import coerce_python
+from dialects.engine.coercion import argument_texts, coerce_python
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.invoke_tags import InvokeTags, PlainInvokeScanner
 from dialects.engine.markers import NO_MARK
 from dialects.engine.plain_tags import CALL_BEGIN, CALL_END, RESULT_BEGIN, RESULT_END, THINK_BEGIN, THINK_END
 from dialects.engine.rendering import compact_json
-from dialects.engine.schema import property_schema
 from dialects.engine.text_arguments import ReadValue
 from dialects.messages import Message, ToolCall, ToolResult
 
@@ -83,10 +82,9 @@ class Qwen3Coder(Dialect):
     turns = chatml_transcript("user")
 
     def call_text(self, call: ToolCall, tools: Tools) -> str:
-        schema = next((tool.parameters for tool in tools or () if tool.name == call.name), {})
         parameters = "".join(
-            f"{PARAMETER_BEGIN}{key}>\n{_value_text(value, property_schema(schema, key), schema)}\n{PARAMETER_END}\n"
-            for key, value in call.arguments.items()
+            f"{PARAMETER_BEGIN}{key}>\n{text}\n{PARAMETER_END}\n"
+            for key, text in argument_texts(call, tools, _value_text)
         )
         return f"{CALL_BEGIN}\n{FUNCTION_BEGIN}{call.name}>\n{parameters}{FUNCTION_END}\n{CALL_END}"
 

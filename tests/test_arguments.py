@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialects.engine.arguments import (
-    BROKEN,
-    DONE,
-    GOING,
-    TOO_DEEP,
-    ArgumentReader,
-    Arguments,
-    argument_events,
-)
+from dialects.engine.arguments import ArgumentReader, Arguments, argument_events
+from dialects.engine.reader import BROKEN, DONE, GOING, TOO_DEEP
 from dialects.engine.tape import Tape
 from dialects.events import Event, ToolArgDelta, ToolEnd, ToolStart
 from tests.laws import check_arguments, exactly

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialects.engine.coercion import Coerced, coerce, is_text_only, plain_text, write_value
-from dialects.engine.repair import MAX_DEPTH
+from dialects.engine.json_text import MAX_DEPTH
 from dialects.engine.schema import ANY, kinds_of, property_schema
 
 STRING, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}

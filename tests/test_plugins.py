@@ -13,9 +13,10 @@ import pytest
 DIALECT = """
 from dialects.engine.arguments import Arguments
 from dialects.engine.dialect import Dialect
+from dialects.engine.json_text import dump
 from dialects.engine.markers import MarkerSet
 from dialects.engine.rendering import compact_json
-from dialects.engine.repair import dump, repair
+from dialects.engine.repair import repair
 from dialects.engine.scanner import Scanner
 
 BEGIN, NAMED, END = "[[call ", "]]", "[[end]]"

@@ -10,7 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dialects.engine.arguments import ArgumentReader
-from dialects.engine.repair import MAX_DEPTH, continuation, decode_string, dump, load, repair
+from dialects.engine.continuation import continuation
+from dialects.engine.json_text import MAX_DEPTH, decode_string, dump, load
+from dialects.engine.repair import repair
 from dialects.engine.tape import Tape
 from dialects.events import Event, ToolArgDelta
 from tests.laws import exactly

@@ -4,11 +4,12 @@ import re
 from abc import abstractmethod
 from typing import ClassVar
 
-from dialects.engine.arguments import CANDIDATE, DONE, GOING, ArgumentReader, Arguments, StringEnds
+from dialects.engine.arguments import ArgumentReader, Arguments, StringEnds
+from dialects.engine.candidates import Candidates
 from dialects.engine.markers import MarkerSet
-from dialects.engine.scanner import Scanner, State
+from dialects.engine.reader import CANDIDATE, DONE, GOING
+from dialects.engine.scanner import RunReader, Scanner, State
 from dialects.engine.tape import Tape
-from dialects.events import Event
 
 __all__ = ["ArgumentScanner"]
 
@@ -22,10 +23,8 @@ _WORD = re.compile(r"\w")
 class ArgumentScanner(Scanner):
     """A scanner of calls whose arguments are a JSON object that ends at a marker.
 
-    A marker inside a string of that object is literal, but for one that `string_ends` takes for possibly real: then the
-    JSON is read ahead in silence. If it closes well-formed, the marker was literal; at the first character that JSON
-    refuses, or at the end of the stream, it was real, and the cursor goes back to it. Once the JSON is broken, only the
-    `broken_ends` may end it.
+    A marker inside a string of that object is literal, but for one that `string_ends` takes for possibly real: that one
+    is a candidate (see `candidates.py`). Once the JSON is broken, only the `broken_ends` may end it.
     """
 
     call_ends: ClassVar[tuple[str, ...]]
@@ -50,14 +49,9 @@ class ArgumentScanner(Scanner):
 
     def _reset(self) -> None:
         self.reader = ArgumentReader(Tape())
-        self._ahead: ArgumentReader | None = None
-        """Reads ahead of `reader` in silence, behind a marker that may be the real end."""
+        self._candidates = Candidates(max_held_chars=self.max_held_chars)
         self._skipped_last = ""
         """The last character of what was skipped of a call that is too large."""
-        self._candidate = 0
-        """Where that marker stands."""
-        self._taken_back = 0
-        """How many characters have been read ahead so far."""
         self._maybe_end: tuple[int, str] | None = None
         """A call's end marker within broken arguments, and its position: real if no other follows before a call."""
         super()._reset()
@@ -68,16 +62,13 @@ class ArgumentScanner(Scanner):
 
     def _forget_call(self) -> None:
         super()._forget_call()
-        if self._ahead is not None:
-            self._ahead.release()
-            self._ahead = None
+        self._candidates.forget()
         self.reader.release()
 
     def begin_arguments(self) -> None:
         """The arguments of the open call begin at the cursor."""
         call = self.open_call
         self.reader = ArgumentReader(self.tape, self.string_ends, call_id=call.id, name=call.name or "")
-        self._ahead = None
         self._maybe_end = None
 
     def args(self) -> State | None:
@@ -101,14 +92,11 @@ class ArgumentScanner(Scanner):
 
     def finish_arguments(self, end: int) -> Arguments:
         """The open call's arguments, which end at position `end`."""
-        return self.reader.finish(end, self._argument_sink())
+        return self.reader.finish(end, self.sink())
 
-    def _find_short_ways(self) -> None:
-        super()._find_short_ways()
-        if self.call is not None and self.state == self.args and self._ahead is None and self.reader.in_run:
-            self.tape.feed("")
-            self.reader.run_limit = self._limit
-            self._quick = self.reader.read_run
+    def run_reader(self) -> RunReader | None:
+        is_reading = self.state == self.args and self._candidates.ahead is None
+        return self.reader if is_reading and self.reader.in_run else None
 
     @property
     def released(self) -> int:
@@ -117,46 +105,16 @@ class ArgumentScanner(Scanner):
             return self.reader.out
         return super().released
 
-    def _argument_sink(self) -> list[Event] | None:
-        return self.events if self.open_call.shown else None
-
     def _read_arguments(self) -> str | None:
         """The marker before which the arguments end; empty: the end of the stream; None: more input."""
-        while True:
-            if self._ahead is None:
-                status = self.reader.read(self._argument_sink(), final=self.final)
-                if status is not CANDIDATE:
-                    break
-                self._candidate = self.tape.pos
-                if self._taken_back > 4 * self._candidate + 100_000:
-                    return self._marker_at_cursor()
-                self._ahead = self.reader.ahead()
-            real = self._read_ahead()
-            if real is None:
-                return None
-            if real:
-                return "" if self.truncated else self._marker_at_cursor()
+        status = self._candidates.read(self.reader, self.sink(), final=self.final)
         if status is GOING:
             return "" if self.final else None
         if status is DONE:
             return self._end_of_complete()
+        if status is CANDIDATE:
+            return "" if self.truncated else self._marker_at_cursor()
         return self._end_of_broken()
-
-    def _read_ahead(self) -> bool | None:
-        """Whether the candidate is real; None while that is open. Once it is known the cursor is back at it."""
-        assert self._ahead is not None
-        tape = self.tape
-        status = self._ahead.read(None, final=self.final)
-        read = tape.pos - self._candidate
-        too_far = read > self.max_held_chars
-        if status is GOING and not self.final and not too_far:
-            return None
-        self._taken_back += read
-        self.reader.literal_until = self._candidate + self.max_held_chars if too_far else tape.pos
-        self._ahead.release()
-        self._ahead = None
-        tape.seek(self._candidate)
-        return not too_far and status is not DONE
 
     def _marker_at_cursor(self) -> str:
         _, marker = self.argument_ends.find(self.tape.text, self.tape.i, final=True)

@@ -13,51 +13,41 @@ closing brace until the call ends. So the text that is out is never taken back. 
 at any other the reader is `BROKEN`, and `finish` repairs the whole text and continues from what is out.
 """
 
-import copy
 import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import regex
 
-from dialects.engine.markers import begun
-from dialects.engine.repair import (
+from dialects.engine.continuation import continuation
+from dialects.engine.json_text import (
     HEX,
     HIGH_SURROGATE,
     LOW_SURROGATE,
     MAX_DEPTH,
     NUMBER,
     REGULAR_ESCAPE,
-    continuation,
     decode_string,
     dump,
     load,
-    repair,
     scanstring,
     too_many_digits,
 )
+from dialects.engine.markers import begun
+from dialects.engine.reader import BROKEN, CANDIDATE, DONE, GOING, TOO_DEEP, Reader, State
+from dialects.engine.repair import repair
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event, ToolArgDelta
 
 __all__ = [
-    "BROKEN",
-    "CANDIDATE",
     "DONE",
     "GOING",
-    "TOO_DEEP",
     "ArgumentReader",
     "Arguments",
     "StringEnds",
     "argument_events",
 ]
-
-GOING: Final = "going"
-DONE: Final = "done"
-BROKEN: Final = "broken"
-TOO_DEEP: Final = "too deep"
-CANDIDATE: Final = "candidate"
-"""The cursor stands before a marker inside a string, which may be the real end of the call."""
 
 _PLAIN_LITERALS = {"true", "false", "null"}
 _MENDED_LITERALS = {
@@ -69,7 +59,6 @@ _MENDED_LITERALS = {
     "-Infinity": ("null", "not-a-number"),
 }
 
-State: TypeAlias = Callable[[], "State | None"]
 Skip: TypeAlias = Callable[[str, int], re.Match[str]]
 
 
@@ -131,10 +120,6 @@ def _string_runs(excluded: str, harmless: str) -> tuple[Skip, Skip]:
     return skipping(f"{plain}(?:(?:{regular}){plain})*+"), skipping(f"{plain}(?:(?:{regular}|{_MENDABLE}){plain})*+")
 
 
-def _over() -> State | None:
-    return None
-
-
 _LOW_BEGUN = rf"(?:\\(?:u(?:[dD](?:[c-fC-F]{HEX}{{0,2}})?)?)?)?\Z"
 _MENDABLE = (
     r"[\x00-\x1f\ud800-\udfff]"
@@ -144,7 +129,7 @@ _MENDABLE = (
 _NO_ENDS_RUNS = _string_runs("", "")
 
 
-class ArgumentReader:
+class ArgumentReader(Reader):
     """Reads one JSON object from `tape`, from the cursor on; see the module's description.
 
     Without `ends` no marker inside a string is looked at. `events` in `read` and `finish` is the list that receives the
@@ -152,27 +137,19 @@ class ArgumentReader:
     """
 
     def __init__(self, tape: Tape, ends: StringEnds | None = None, *, call_id: str = "", name: str = "") -> None:
+        self._enter(self._begin)
         self.tape = tape
-        self.status = GOING
         self.start = self.out = tape.pos
         self.end = tape.pos
         self.broken_at = tape.pos
         """Where the text ceased to be JSON, once it is `BROKEN`."""
         self.call_id = call_id
         self.name = name
-        self.repairs: list[str] = []
-        self.literal_until = -1
-        """Up to which position markers inside strings are known to be literal."""
-        self.run_limit = 0
-        """Up to which position `read_run` may go."""
         self._ends = ends
         self._run, self._mendable_run = ends.runs if ends else _NO_ENDS_RUNS
         self._openers = ends.openers if ends else "\\"
-        self._state: State = self._begin
-        self._events: list[Event] | None = None
         self._pieces: Pieces | None = None
         self._silent = False
-        self._final = False
         self._stack: list[str] = []
         """The openers of the containers that are open."""
         self._top = 1
@@ -194,20 +171,6 @@ class ArgumentReader:
         self._scalar_start = 0
 
     # What a scanner calls.
-
-    def read(self, events: list[Event] | None, *, final: bool = False) -> str:
-        """Read on as far as the tape goes, and return the status."""
-        self._events = events
-        self._final = final
-        if self.status is CANDIDATE:
-            self.status = GOING
-        state = self._state
-        while self.status is GOING:
-            following = state()
-            if following is None:
-                break
-            state = self._state = following
-        return self.status
 
     def read_run(self, chunk: str) -> list[Event] | None:
         """The short way for the chunk that only continues a top-level string; None, with nothing done, if it does not.
@@ -251,16 +214,13 @@ class ArgumentReader:
 
     def ahead(self) -> "ArgumentReader":
         """A reader that goes on from here in silence and takes every marker inside a string for literal."""
-        reader = copy.copy(self)
+        reader = self._twin()
         reader._stack = self._stack.copy()
         reader._keys = self._keys.copy()
         reader._runs = {}
-        reader.repairs = []
-        reader._state = getattr(reader, self._state.__name__)
         reader._pieces = None
         reader._silent = True
         reader._ends = None
-        reader.status = GOING
         return reader
 
     def finish(self, end: int, events: list[Event] | None) -> Arguments:
@@ -277,8 +237,7 @@ class ArgumentReader:
             fixed = repair(self.tape.slice(self.start, end))
             if fixed.value is None:
                 return Arguments({}, "{}", tuple(self.repairs), too_deep=True)
-            for name in fixed.repairs:
-                self.note(name)
+            self.note(*fixed.repairs)
             self._write_rest(fixed.value)
         return self._finished()
 
@@ -298,9 +257,7 @@ class ArgumentReader:
         return self.end
 
     def release(self) -> None:
-        """Let go of everything that takes memory; the reader is not used any more."""
-        self._state = _over
-        self._events = None
+        super().release()
         self._pieces = None
         self._runs.clear()
 
@@ -309,11 +266,6 @@ class ArgumentReader:
         if self.status is DONE:
             return True
         return self.status is BROKEN and repair(self.tape.slice(self.start, end)).complete
-
-    def note(self, name: str) -> None:
-        """Name a tolerance, once."""
-        if name not in self.repairs:
-            self.repairs.append(name)
 
     # The grammar.
 
@@ -520,9 +472,8 @@ class ArgumentReader:
         return self._inside and len(self._stack) == self._top
 
     def _break(self) -> State | None:
-        self.status = BROKEN
         self.broken_at = self.tape.pos
-        return None
+        return super()._break()
 
     def _next_char(self) -> str:
         tape = self.tape
@@ -551,8 +502,7 @@ class ArgumentReader:
     def _mend(self, raw: str) -> State:
         """Pass on characters of a string some of which JSON does not allow there."""
         decoded = decode_string(raw)
-        for name in decoded.repairs:
-            self.note(name)
+        self.note(*decoded.repairs)
         self.tape.i += len(raw)
         if self._in_key:
             self._key_mended = True

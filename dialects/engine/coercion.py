@@ -17,16 +17,20 @@ A schema is the tool author's, and may hold anything: what is not understood say
 
 import json
 import re
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
 
+from dialects.engine.json_text import MAX_DEPTH, NUMBER, SURROGATE, Json, dump, too_many_digits
 from dialects.engine.rendering import compact_json
-from dialects.engine.repair import MAX_DEPTH, NUMBER, dump, repair, too_many_digits
-from dialects.engine.schema import ANY, Kind, kinds_of
+from dialects.engine.repair import repair
+from dialects.engine.schema import ANY, Kind, kinds_of, property_schema
+from dialects.messages import Tool, ToolCall
 
 __all__ = [
     "NO_TEXT",
     "Coerced",
     "Opening",
+    "argument_texts",
     "coerce",
     "coerce_python",
     "declared_json",
@@ -34,8 +38,6 @@ __all__ = [
     "plain_text",
     "write_value",
 ]
-
-Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
 
 NO_TEXT: Final = ANY - {"string"}
 """The kinds of which a value is that must be read as JSON: it cannot be text."""
@@ -49,7 +51,6 @@ _PYTHON: dict[str, tuple[Json, str, Kind]] = {
 _KINDS: dict[type, Kind] = {bool: "boolean", int: "integer", str: "string", dict: "object", list: "array"}
 _CONTAINERS: dict[str, Kind] = {"{": "object", "[": "array"}
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAY_HOLD_SURROGATES = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 _ESCAPE_OR_SURROGATE = re.compile(
     r"(\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u(?![dD][89a-fA-F])|[^u]))"
@@ -107,13 +108,21 @@ def declared_json(text: str) -> Coerced:
 
 def plain_text(text: str) -> Coerced:
     """A text that is the value itself."""
-    value = _SURROGATE.sub("\ufffd", text)
+    value = SURROGATE.sub("\ufffd", text)
     return Coerced(value, dump(value), () if value == text else ("lone-surrogate",))
 
 
 def write_value(value: Json, schema: object, root: object) -> str:
     """The text of a value that is valid under its schema, such that `coerce` gives the value back."""
     return value if isinstance(value, str) and is_text_only(schema, root) else compact_json(value)
+
+
+def argument_texts(
+    call: ToolCall, tools: Iterable[Tool] | None, write: Callable[[Json, object, object], str] = write_value
+) -> Iterator[tuple[str, str]]:
+    """The name of each argument of a call, and its text under the schema of the tool."""
+    schema = next((tool.parameters for tool in tools or () if tool.name == call.name), {})
+    return ((key, write(value, property_schema(schema, key), schema)) for key, value in call.arguments.items())
 
 
 # The beginning of a value.

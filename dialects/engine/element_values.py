@@ -13,7 +13,7 @@ import re
 from typing import Any, NamedTuple
 
 from dialects.engine.coercion import Coerced, coerce, plain_text
-from dialects.engine.repair import MAX_DEPTH, dump
+from dialects.engine.json_text import MAX_DEPTH, dump
 from dialects.engine.schema import ANY, kinds_of, member_schema
 
 __all__ = ["element_value"]

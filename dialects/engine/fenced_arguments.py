@@ -6,7 +6,8 @@ was read; where something else stands in its place, it is missing.
 
 import re
 
-from dialects.engine.arguments import ArgumentReader, Arguments, State
+from dialects.engine.arguments import ArgumentReader, Arguments
+from dialects.engine.reader import State
 from dialects.events import Event
 
 __all__ = ["FENCE", "FencedArguments"]

@@ -17,7 +17,7 @@ from dialects.engine.markdown import FenceClose, NestedMarkdown
 from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import BLOCK_CHARS
 from dialects.engine.python_blocks import PythonBlockScanner, statement, swallowed_call
-from dialects.engine.python_calls import StringEnd
+from dialects.engine.python_ends import StringEnd
 from dialects.engine.python_literals import NAME
 from dialects.engine.scanner import State
 

@@ -12,21 +12,12 @@ from typing import Any
 import regex
 
 from dialects.engine.argument_scanner import ArgumentScanner
-from dialects.engine.arguments import (
-    BROKEN,
-    DONE,
-    TOO_DEEP,
-    ArgumentReader,
-    Arguments,
-    State,
-    StringEnds,
-    argument_events,
-    skipping,
-)
+from dialects.engine.arguments import ArgumentReader, Arguments, StringEnds, argument_events, skipping
+from dialects.engine.json_text import decode_string, dump
 from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import RESULT_BEGIN, RESULT_END, PlainTagScanner
-from dialects.engine.repair import decode_string, dump, repair
-from dialects.engine.scanner import State as ScannerState
+from dialects.engine.reader import BROKEN, DONE, TOO_DEEP, State
+from dialects.engine.repair import repair
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event
 
@@ -181,8 +172,7 @@ class CallReader(ArgumentReader):
         fixed = repair(self.tape.slice(self.call_start, end))
         if fixed.value is None:
             return self._too_deep()
-        for name in fixed.repairs:
-            self.note(name)
+        self.note(*fixed.repairs)
         return self._from_fields(fixed.value)
 
     @property
@@ -234,8 +224,7 @@ class CallReader(ArgumentReader):
         if isinstance(given, str):
             self.note("unwrapped-string")
         fixed = repair(given if isinstance(given, str) else dump(given))
-        for name in fixed.repairs:
-            self.note(name)
+        self.note(*fixed.repairs)
         return fixed.value
 
 
@@ -261,12 +250,12 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
             closers=(cls.call_end,),
         )
 
-    def enter_call(self) -> ScannerState:
+    def enter_call(self) -> State:
         """The state behind the opener."""
         self._closers = ""
         return self.block
 
-    def block(self) -> ScannerState | None:
+    def block(self) -> State | None:
         """What may stand before an object: white space, the opening of a list, a fence, a comma."""
         tape = self.tape
         tape.i = _skip_space(tape.text, tape.i).end()
@@ -285,11 +274,10 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
             return self._tolerate("call-list", closer="]")
         self.reader = CallReader(tape, self.string_ends, self._named)
         self.reader.layout += self._closers
-        self._ahead = None
         self._maybe_end = None
         return self.args
 
-    def _tolerate(self, name: str, *, closer: str) -> ScannerState:
+    def _tolerate(self, name: str, *, closer: str) -> State:
         self._closers += closer
         self.open_call.repairs.append(name)
         return self.block
@@ -300,7 +288,7 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
         self.name_call(name)
         return self.open_call.id if self.open_call.shown else None
 
-    def _argument_sink(self) -> list[Event] | None:
+    def sink(self) -> list[Event] | None:
         return self.events
 
     def _end_of_complete(self) -> str | None:
@@ -312,7 +300,7 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
                 return None if following.partial else ANOTHER
         return super()._end_of_complete()
 
-    def end_at(self, marker: str) -> ScannerState:
+    def end_at(self, marker: str) -> State:
         """The object ends at `marker`; where that is no tag, another object does."""
         if marker != ANOTHER:
             return super().end_at(marker)
@@ -322,7 +310,7 @@ class JsonTagScanner(PlainTagScanner, ArgumentScanner):
         self.tape.i = _FOLLOWING.match(self.tape.text, self.tape.i).end() - 1  # type: ignore[union-attr]
         return self.block
 
-    def _stream_ended(self) -> ScannerState:
+    def _stream_ended(self) -> State:
         reader = self.reader
         is_broken = reader.status is BROKEN and not self.tape.slice(reader.broken_at, self.tape.pos).startswith(
             self.special_tokens

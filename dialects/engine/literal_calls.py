@@ -10,12 +10,12 @@ import re
 from abc import abstractmethod
 from typing import ClassVar
 
-from dialects.engine.arguments import DONE, GOING, TOO_DEEP, Arguments
+from dialects.engine.arguments import Arguments
+from dialects.engine.json_text import dump
 from dialects.engine.literal_form import LiteralForm
 from dialects.engine.literals import LiteralReader
-from dialects.engine.repair import dump
-from dialects.engine.scanner import Scanner, State
-from dialects.events import Event
+from dialects.engine.reader import DONE, GOING, TOO_DEEP
+from dialects.engine.scanner import RunReader, Scanner, State
 
 __all__ = ["LiteralCallScanner"]
 
@@ -89,12 +89,12 @@ class LiteralCallScanner(Scanner):
     def begin_arguments(self) -> State:
         """The arguments begin at the cursor."""
         call = self.open_call
-        tool = (self.tools or {}).get(call.name or "")
-        self.reader.begin(self.tape, tool.parameters if tool else {}, call_id=call.id, name=call.name or "")
+        name = call.name or ""
+        self.reader.begin(self.tape, self.parameters_of(name), call_id=call.id, name=name)
         return self.args
 
     def args(self) -> State | None:
-        status = self.reader.read(self._sink(), final=self.final)
+        status = self.reader.read(self.sink(), final=self.final)
         if status is GOING:
             return self.cut_off() if self.final else None
         if status is DONE:
@@ -151,7 +151,7 @@ class LiteralCallScanner(Scanner):
 
     def finish_call(self) -> State:
         """The open call is over, the cursor behind it."""
-        arguments = self.reader.finish(self._sink())
+        arguments = self.reader.finish(self.sink())
         self.end_call(self.named_inside(arguments) if self.open_call.name is None else arguments)
         return self.after_call()
 
@@ -172,12 +172,6 @@ class LiteralCallScanner(Scanner):
             return None
         tape.i += len(marker) if marker == self.form.call_end else 0
         self.drop_call("malformed")
-        return self.after_call()
-
-    def cut_off(self) -> State:
-        """The stream ended inside the call."""
-        self.tape.i = len(self.tape.text)
-        self.drop_call("unfinished")
         return self.after_call()
 
     def after_too_large(self) -> State:
@@ -203,18 +197,11 @@ class LiteralCallScanner(Scanner):
         super()._forget_call()
         self.reader.release()
 
-    def _sink(self) -> list[Event] | None:
-        return self.events if self.open_call.shown else None
-
     @property
     def released(self) -> int:
         if self.call is not None and self.call.shown and self.state in (self.args, self.tail):
             return self.reader.out
         return super().released
 
-    def _find_short_ways(self) -> None:
-        super()._find_short_ways()
-        if self.call is not None and self.call.shown and self.state == self.args and self.reader.in_run:
-            self.tape.feed("")
-            self.reader.run_limit = self._limit
-            self._quick = self.reader.read_run
+    def run_reader(self) -> RunReader | None:
+        return self.reader if self.state == self.args and self.reader.in_run else None

@@ -10,8 +10,8 @@ import re
 import regex
 
 from dialects.engine.arguments import StringEnds
+from dialects.engine.json_text import MAX_DEPTH, dump
 from dialects.engine.markers import MarkerSet
-from dialects.engine.repair import MAX_DEPTH, dump
 
 __all__ = ["EQUALS", "PLAIN_MEMBER", "LiteralForm", "is_bare", "write_key"]
 

@@ -4,7 +4,7 @@
     VALUE  = QUOTE text QUOTE | number | true | false | null | [ [ VALUE ( , VALUE )* ] ] | OBJECT
 
 KEY is bare, or a JSON string where it could not be (`write_key`). QUOTE is a token of the dialect; nothing is escaped
-between two of them. The markers are data (`LiteralForm`).
+between two of them.
 
 A `LiteralReader` is lenient, one pass, and writes the JSON text as it goes. What is out is certain: a scalar leaves
 when its end is known, a key with its value, and the text of a string as it arrives. Only brackets at the end of what
@@ -15,27 +15,27 @@ end the call, the reader looks ahead in silence:
 
 - another quote is one of the string's characters if later one closes the string, before what may end the call;
 - a marker was text if the next quote closes the string; else it was real, and so it is at the end of the stream.
+
+Here is the grammar. The markers and what may follow a string stand in `literal_form.py`, and what becomes of the pieces
+in `literal_arguments.py`.
 """
 
 import re
-from collections.abc import Callable
-from json.encoder import encode_basestring
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from dialects.engine.arguments import BROKEN, DONE, GOING, TOO_DEEP, Arguments, skipping
+from dialects.engine.arguments import Arguments, skipping
+from dialects.engine.candidates import Rereading
 from dialects.engine.coercion import is_text_only
+from dialects.engine.json_text import MAX_DEPTH, NUMBER, decode_string, too_many_digits
+from dialects.engine.literal_arguments import OPENERS, LiteralArguments
 from dialects.engine.literal_form import EQUALS, PLAIN_MEMBER, LiteralForm, is_bare
-from dialects.engine.repair import MAX_DEPTH, NUMBER, decode_string, dump, load, too_many_digits
+from dialects.engine.reader import DONE, GOING, TOO_DEEP, Reader, State
 from dialects.engine.schema import property_schema
-from dialects.engine.tape import Pieces, Tape
-from dialects.events import Event, ToolArgDelta
+from dialects.engine.tape import Tape
+from dialects.events import Event
 
 __all__ = ["LiteralReader"]
 
-State: TypeAlias = Callable[[], "State | None"]
-
-_FREE_REREADING: Final = 100_000
-"""How many characters may be read twice in any case; beyond that, four times as many as the stream has so far."""
 _LONGEST_TAIL: Final = 64
 """How many brackets and spaces at the end of a string may turn out to belong to the arguments."""
 
@@ -47,9 +47,7 @@ _LITERALS: dict[str, tuple[str, str | None]] = {
     **dict.fromkeys(("nan", "inf", "-inf", "NaN", "Infinity", "-Infinity"), ("null", "not-a-number")),
 }
 _CLOSERS = {"}": "{", ")": "{", "]": "["}
-_OPENERS = {"{": "}", "[": "]"}
 _TAIL = "}]) \t\r\n"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _OPEN_ESCAPE = re.compile(
     r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?)\Z"
 )
@@ -57,51 +55,33 @@ _OPEN_ESCAPE = re.compile(
 _skip_space = skipping(r"\s*+")
 
 
-class LiteralReader:
-    """Reads the arguments of the calls of one stream, one after the other; see the module's description.
+class LiteralReader(Reader):
+    """Reads the arguments of the calls of one stream, one after the other; see the module's description. They are
+    `BROKEN` where they end at a marker, which the cursor is at.
 
     `max_held_chars` is how far it looks ahead.
     """
 
     def __init__(self, form: LiteralForm, *, max_held_chars: int) -> None:
         self.form = form
-        self.run_limit = 0
-        """Up to which position `read_run` may go."""
         self._max_held_chars = max_held_chars
-        self._taken_back = 0
+        self._rereading = Rereading()
         self.begin(Tape(), {}, call_id="", name="")
 
     # What a scanner calls.
 
     def begin(self, tape: Tape, parameters: dict[str, Any], *, call_id: str, name: str) -> None:
         """Arguments begin with the opener at the cursor. `parameters` is their JSON Schema."""
-        self.status = GOING
+        self._enter(self._begin)
         self.out = self.end = tape.pos
-        """Up to where text has left; where the arguments end, once they are `DONE`."""
+        """Where the arguments end, once they are `DONE`."""
         self.in_doubt = False
         """Whether the arguments end in a string at a marker, because the stream ended without another answer."""
-        self.repairs: list[str] = []
-        self._tape = tape
+        self.tape = tape
         self._parameters = parameters
-        self._call_id, self._name = call_id, name
-        self._events: list[Event] | None = None
-        self._final = False
-        self._state: State = self._begin
-        self._written = Pieces()
-        self._stack: list[str] = []
-        """The openers of the containers that are open."""
-        self._filled: list[bool] = []
-        """Whether each of them has a member already."""
+        self._arguments = LiteralArguments(self.note, call_id=call_id, name=name)
         self._owed = 0
         """How many closers the model has written that are not out yet."""
-        self._keys: set[str] = set()
-        """The top-level keys so far."""
-        self._member_key: str | None = None
-        """The key whose value is awaited; it leaves with that."""
-        self._key: str | None = None
-        """The top-level key whose value is being written."""
-        self._skipping = False
-        """Whether that is a key which was there before."""
         self._last = ""
         """What stands before the cursor, beside white space: an `opener`, a `comma`, or a `value`."""
         self._in_parentheses = False
@@ -113,52 +93,35 @@ class LiteralReader:
         """Whether the scalar has a comma in it, so that it is a text."""
         self._quote = ""
         self._in_key = False
-        self._literal_until = -1
-        """Up to where quotes and markers in strings are known to be text."""
+        self.literal_until = -1
         self._doubtful = 0
         """Where the quote or marker stands behind which the reader looks ahead."""
         self._doubts_quote = False
 
-    def read(self, events: list[Event] | None, *, final: bool) -> str:
-        """Read on as far as the tape goes. DONE: the arguments are complete. BROKEN: they end at the marker at the
-        cursor. TOO_DEEP: they are nested too deep. GOING: more input. `events` receives the pieces, if it is a list."""
-        self._events, self._final = events, final
-        state = self._state
-        while self.status is GOING:
-            following = state()
-            if following is None:
-                break
-            state = self._state = following
-        return self.status
+    def read(self, events: list[Event] | None, *, final: bool = False) -> str:
+        """Read on as far as the tape goes, and return the status. `events` receives the pieces, if it is a list."""
+        self._arguments.events = events
+        return super().read(events, final=final)
 
     def finish(self, events: list[Event] | None) -> Arguments:
         """The arguments are over: write what is still missing, and return them."""
-        self._events = events
+        written = self._arguments
+        written.events = events
         if self.status is TOO_DEEP:
             arguments = Arguments({}, "{}", tuple(self.repairs), too_deep=True)
         else:
-            if len(self._stack) > self._owed:
+            if len(written.stack) > self._owed:
                 self.note("missing-closer")
-            while self._stack:
-                self._write_closer()
-            text = self._written.text()
-            value, has_duplicates = load(text)
-            if has_duplicates:
-                self.note("duplicate-key")
+            while written.stack:
+                written.close()
+            value, text = written.finish()
             arguments = Arguments(value, text, tuple(self.repairs))
         self.release()
         return arguments
 
     def release(self) -> None:
-        """Let go of everything that takes memory."""
-        self._events = None
-        self._written = Pieces()
-        self._keys.clear()
-
-    def note(self, name: str) -> None:
-        """Name a tolerance, once."""
-        if name not in self.repairs:
-            self.repairs.append(name)
+        super().release()
+        self._arguments = LiteralArguments(self.note, call_id="", name="")
 
     @property
     def in_run(self) -> bool:
@@ -169,14 +132,14 @@ class LiteralReader:
             and self._events is not None
             and self._quote == self.form.quote
             and not self._in_key
-            and not self._skipping
-            and self._tape.pos >= self._literal_until
+            and not self._arguments.is_skipping
+            and self.tape.pos >= self.literal_until
         )
 
     def read_run(self, chunk: str) -> list[Event] | None:
         """The short way for a chunk that only continues the string; None, with nothing done, if it does not. It may be
         asked where `in_run` says so."""
-        tape = self._tape
+        tape = self.tape
         text = tape.text + chunk
         if tape.base + len(text) >= self.run_limit:
             return None
@@ -193,26 +156,25 @@ class LiteralReader:
         if body and body[-1] in _TAIL and (tail := len(_tail(body))):
             body = body[:-tail]
         self.out += len(body)
-        return [self._piece(body)] if body else []
+        return [self._arguments.piece(body)] if body else []
 
     # The grammar.
 
     def _begin(self) -> State | None:
-        self._in_parentheses = self._tape.text.startswith("(", self._tape.i)
+        self._in_parentheses = self.tape.text.startswith("(", self.tape.i)
         if self._in_parentheses:
             self.note("call-parentheses")
         return self._open("{")
 
     def _open(self, opener: str) -> State | None:
-        if len(self._stack) >= MAX_DEPTH:
+        if len(self._arguments.stack) >= MAX_DEPTH:
             self.status = TOO_DEEP
             return None
-        if self._stack:
-            self._begin_value()
-        self._tape.i += 1
-        self._emit(opener)
-        self._stack.append(opener)
-        self._filled.append(False)
+        if self._arguments.stack:
+            self._arguments.begin_value()
+        self.tape.i += 1
+        self._arguments.open(opener)
+        self.out = self.tape.pos
         self._last = "opener"
         return self._member if opener == "{" else self._value
 
@@ -225,18 +187,18 @@ class LiteralReader:
             return self._close(char)
         if char == ",":
             return self._comma()
-        self._start = self._tape.pos
+        self._start = self.tape.pos
         if char in ("'", '"', self.form.quote):
             return self._open_string(char, in_key=True)
         if char == "{":
-            self.note("nested-arguments" if len(self._stack) == 1 and not self._keys else "stray-character")
+            self.note("nested-arguments" if self._arguments.at_top and not self._arguments.keys else "stray-character")
             self._owed -= 1
-            self._tape.i += 1
+            self.tape.i += 1
             return self._member
         return self._bare_key
 
     def _bare_key(self) -> State | None:
-        tape = self._tape
+        tape = self.tape
         tape.i, marker = self.form.key_ends.find(tape.text, tape.i, final=False)
         if marker is None:
             return None
@@ -258,7 +220,7 @@ class LiteralReader:
         return self._key_is(key)
 
     def _key_is(self, key: str) -> State | None:
-        self._member_key = key
+        self._arguments.member_key = key
         return self._colon
 
     def _colon(self) -> State | None:
@@ -270,7 +232,7 @@ class LiteralReader:
             return self._after_value
         if char == "=" and not self._in_parentheses:
             self.note("stray-character")
-        self._tape.i += 1
+        self.tape.i += 1
         return self._value
 
     def _no_value(self) -> None:
@@ -283,10 +245,10 @@ class LiteralReader:
             return None
         if char in ("'", '"', self.form.quote):
             return self._open_string(char, in_key=False)
-        if char in _OPENERS:
+        if char in OPENERS:
             return self._open(char)
         is_closer = char in _CLOSERS and (char != ")" or self._in_parentheses)
-        if self._stack[-1] == "{" and (is_closer or char == "," or char in self.form.ends):
+        if self._arguments.stack[-1] == "{" and (is_closer or char == "," or char in self.form.ends):
             self._no_value()
             return self._after_value
         if is_closer:
@@ -294,28 +256,27 @@ class LiteralReader:
         if char == ",":
             return self._comma()
         if char in self.form.ends:
-            return self._broken()
-        self._start = self._tape.pos
-        if self._stack[-1] == "[" and self._stack[-2] == "{":
-            member = PLAIN_MEMBER.match(self._tape.text, self._tape.i, partial=not self._final)
+            return self._break()
+        self._start = self.tape.pos
+        if self._arguments.stack[-1] == "[" and self._arguments.stack[-2] == "{":
+            member = PLAIN_MEMBER.match(self.tape.text, self.tape.i, partial=not self._final)
             if member is not None and member.partial:
                 return None
             if member is not None:
                 self.note("missing-closer")
-                self._write_closer()
+                self._close_container()
                 return self._member
         self._has_comma = False
         return self._scalar
 
     def _scalar(self) -> State | None:
-        tape, form = self._tape, self.form
-        ends = form.scalar_ends_in_parentheses if self._in_parentheses else form.scalar_ends
-        tape.i, marker = ends.find(tape.text, tape.i, final=False)
+        tape, form = self.tape, self.form
+        marker = self._scalar_end()
         if marker is None:
             return None
         raw = "" if self._has_comma else tape.slice(self._start, tape.pos).strip()
         is_known = raw in _LITERALS or NUMBER.fullmatch(raw) is not None
-        if marker == "," and self._stack[-1] == "{" and not is_known:
+        if marker == "," and self._arguments.stack[-1] == "{" and not is_known:
             ends_here = form.after_string["{"].match(tape.text, tape.i, partial=not self._final)
             if ends_here is None:
                 self._has_comma = True
@@ -324,12 +285,12 @@ class LiteralReader:
             if ends_here.partial:
                 return None
         raw = tape.slice(self._start, tape.pos).strip()
-        self._begin_value()
+        self._arguments.begin_value()
         if is_known and marker != form.quote:
             self._write_known(raw)
         else:
             self.note("bare-value")
-            self._write_string(raw)
+            self._emit_string(raw)
         if marker == form.quote:
             tape.i += len(marker)
         return self._value_done()
@@ -338,35 +299,31 @@ class LiteralReader:
         text, name = _LITERALS.get(raw, (raw, None))
         if text != "null" and self._is_text_only():
             self.note("bare-value")
-            self._write_string(raw)
+            self._emit_string(raw)
             return
         if name:
             self.note(name)
         if raw not in _LITERALS and too_many_digits(raw) and raw.lstrip("-").isdigit():
             self.note("number-too-long")
-            self._write_string(raw)
+            self._emit_string(raw)
             return
         self._emit(text)
 
     def _is_text_only(self) -> bool:
         """Whether the tool wants nothing but a string here."""
-        if len(self._stack) > 1 or self._key is None:
+        key = self._arguments.key
+        if not self._arguments.at_top or key is None:
             return False
-        return is_text_only(property_schema(self._parameters, self._key), self._parameters)
+        return is_text_only(property_schema(self._parameters, key), self._parameters)
 
     def _value_done(self) -> State:
-        self.out = self._tape.pos
+        self.out = self.tape.pos
         self._last = "value"
-        self._at_top_again()
+        self._arguments.end_value()
         return self._after_value
 
-    def _at_top_again(self) -> None:
-        if len(self._stack) == 1:
-            self._key = None
-            self._skipping = False
-
     def _after_value(self) -> State | None:
-        tape = self._tape
+        tape = self.tape
         char = self._next_char()
         if char is None:
             return None
@@ -375,15 +332,15 @@ class LiteralReader:
         if char in _CLOSERS and (char != ")" or self._in_parentheses):
             return self._close(char)
         if char in self.form.ends:
-            return self._broken()
-        if self._stack[-1] == "{":
+            return self._break()
+        if self._arguments.stack[-1] == "{":
             member = PLAIN_MEMBER.match(tape.text, tape.i, partial=not self._final)
             if member is not None:
                 if member.partial:
                     return None
                 self.note("missing-comma")
                 return self._member
-        elif char in _OPENERS or char in ("'", '"', self.form.quote):
+        elif char in OPENERS or char in ("'", '"', self.form.quote):
             self.note("missing-comma")
             return self._value
         self.note("stray-character")
@@ -391,39 +348,45 @@ class LiteralReader:
 
     def _stray(self) -> State | None:
         """Text that means nothing, up to what does."""
-        tape, form = self._tape, self.form
-        ends = form.scalar_ends_in_parentheses if self._in_parentheses else form.scalar_ends
-        tape.i, marker = ends.find(tape.text, tape.i, final=False)
+        marker = self._scalar_end()
         if marker is None:
             return None
-        if marker == form.quote:
-            tape.i += len(marker)
+        if marker == self.form.quote:
+            self.tape.i += len(marker)
             return self._stray
         return self._after_value
 
+    def _scalar_end(self) -> str | None:
+        """Move the cursor to what ends a scalar, and return it; None: more input."""
+        tape, form = self.tape, self.form
+        ends = form.scalar_ends_in_parentheses if self._in_parentheses else form.scalar_ends
+        tape.i, marker = ends.find(tape.text, tape.i, final=False)
+        return marker
+
     def _comma(self) -> State:
-        self._tape.i += 1
+        self.tape.i += 1
         if self._last != "value":
             self.note("extra-comma")
         self._last = "comma"
-        return self._member if self._stack[-1] == "{" else self._value
+        return self._member if self._arguments.stack[-1] == "{" else self._value
 
     def _close(self, char: str) -> State | None:
-        self._tape.i += 1
+        self.tape.i += 1
         opener = _CLOSERS[char]
         if self._last == "comma":
             self.note("trailing-comma")
-        if opener not in self._stack:
+        stack = self._arguments.stack
+        if opener not in stack:
             self.note("extra-closer")
             return self._after_value
-        depth = 1 if char == ")" else len(self._stack) - self._stack[::-1].index(opener)
-        if depth < len(self._stack):
+        depth = 1 if char == ")" else len(stack) - stack[::-1].index(opener)
+        if depth < len(stack):
             self.note("missing-closer")
-        while len(self._stack) > depth:
-            self._write_closer()
+        while len(stack) > depth:
+            self._close_container()
         if depth == 1:
             return self._closed()
-        self._write_closer()
+        self._close_container()
         return self._value_done()
 
     def _closed(self) -> State | None:
@@ -433,36 +396,31 @@ class LiteralReader:
         if self._owed < 1:
             return self._after_value
         self._owed = 1
-        self.end = self._tape.pos
+        self.end = self.tape.pos
         self.status = DONE
-        return None
-
-    def _broken(self) -> State | None:
-        """The arguments end at the marker at the cursor."""
-        self.status = BROKEN
         return None
 
     # Strings.
 
     def _open_string(self, quote: str, *, in_key: bool) -> State:
-        self._tape.i += len(quote)
+        self.tape.i += len(quote)
         self._quote, self._in_key = quote, in_key
-        self._start = self._tape.pos
+        self._start = self.tape.pos
         if not in_key:
-            self._begin_value()
+            self._arguments.begin_value()
             if quote != self.form.quote:
                 self.note("double-quotes" if quote == '"' else "single-quotes")
             self._emit('"', "")
         return self._string
 
     def _string(self) -> State | None:
-        tape, form = self._tape, self.form
+        tape, form = self.tape, self.form
         tape.i, marker = form.in_strings[self._quote].find(tape.text, tape.i, final=self._final)
         if not self._in_key:
             self._give(tape.pos, may_go_on=True)
         if marker is None:
             return None
-        known = tape.pos < self._literal_until
+        known = tape.pos < self.literal_until
         if marker == self._quote:
             closes = False if known else self._closes()
             if closes is None:
@@ -481,29 +439,29 @@ class LiteralReader:
 
     def _closes(self) -> bool | None:
         """Whether a legal continuation follows the quote at the cursor; None while the text does not say yet."""
-        place = "key" if self._in_key else "top" if len(self._stack) == 1 else self._stack[-1]
-        pattern, start = self.form.after_string[place], self._tape.i + len(self._quote)
-        found = pattern.match(self._tape.text, start, partial=not self._final)
+        place = "key" if self._in_key else "top" if self._arguments.at_top else self._arguments.stack[-1]
+        pattern, start = self.form.after_string[place], self.tape.i + len(self._quote)
+        found = pattern.match(self.tape.text, start, partial=not self._final)
         if found is None:
-            return self._final and pattern.match(self._tape.text, start, partial=True) is not None
+            return self._final and pattern.match(self.tape.text, start, partial=True) is not None
         return None if found.partial else True
 
     def _inner_quote(self) -> State:
         """A quote that is one of the string's characters."""
         if self._quote == self.form.quote and not self._in_key:
-            self._give(self._tape.pos)
+            self._give(self.tape.pos)
             self.note("unescaped-quote")
-            self._tape.i += len(self._quote)
+            self.tape.i += len(self._quote)
             self._emit('\\"', '"')
         else:
-            self._tape.i += len(self._quote)
+            self.tape.i += len(self._quote)
         return self._string
 
     def _close_string(self) -> State | None:
-        end = self._tape.pos
-        self._tape.i += len(self._quote)
+        end = self.tape.pos
+        self.tape.i += len(self._quote)
         if self._in_key:
-            return self._close_key(self._tape.slice(self._start, end))
+            return self._close_key(self.tape.slice(self._start, end))
         self._give(end)
         self._emit('"', "")
         return self._value_done()
@@ -529,20 +487,20 @@ class LiteralReader:
         closers may stand."""
         if self._in_key:
             self.note("missing-value")
-            return self._broken()
-        end = self._tape.pos
-        text = self._tape.slice(self.out, end)
+            return self._break()
+        end = self.tape.pos
+        text = self.tape.slice(self.out, end)
         kept, closers = self._without_closers(text)
         self._give(self.out + kept)
         self._emit('"', "")
         self.note("missing-value-end")
         self._value_done()
         self._owed = closers
-        return self._broken()
+        return self._break()
 
     def _without_closers(self, text: str) -> tuple[int, int]:
         """How much of a string's text stands before the closers of the arguments at its end, and how many those are."""
-        wanted = ["})" if opener == "{" else "]" for opener in self._stack]
+        wanted = ["})" if opener == "{" else "]" for opener in self._arguments.stack]
         kept, found = len(text), 0
         for index in range(len(text) - 1, max(len(text) - _LONGEST_TAIL, 0) - 1, -1):
             if found < len(wanted) and text[index] in wanted[found]:
@@ -555,16 +513,16 @@ class LiteralReader:
 
     def _doubt(self, *, quote: bool) -> State | None:
         """The quote, or the marker, at the cursor may be text, or real."""
-        tape = self._tape
+        tape = self.tape
         self._doubts_quote = quote
-        if self._taken_back > 4 * tape.pos + _FREE_REREADING:
+        if self._rereading.is_used_up(tape.pos):
             return self._is_real()
         self._doubtful = tape.pos
         tape.i += 1
         return self._look_ahead
 
     def _look_ahead(self) -> State | None:
-        tape, form = self._tape, self.form
+        tape, form = self.tape, self.form
         while True:
             tape.i, marker = form.in_strings[self._quote].find(tape.text, tape.i, final=self._final)
             if tape.pos - self._doubtful > self._max_held_chars:
@@ -588,12 +546,11 @@ class LiteralReader:
             tape.i += len(marker)
 
     def _go_back(self) -> None:
-        self._taken_back += self._tape.pos - self._doubtful
-        self._tape.seek(self._doubtful)
+        self._rereading.go_back(self.tape, self._doubtful)
 
     def _was_text(self, until: int) -> State:
         self._go_back()
-        self._literal_until = until
+        self.literal_until = until
         return self._string
 
     def _was_real(self, *, by_the_end: bool = False) -> State | None:
@@ -604,11 +561,11 @@ class LiteralReader:
     def _is_real(self) -> State | None:
         return self._close_string() if self._doubts_quote else self._end_in_string()
 
-    # What leaves.
+    # What the states use.
 
     def _next_char(self) -> str | None:
         """The next character that is no white space, or the marker that begins there; None: more input."""
-        tape = self._tape
+        tape = self.tape
         tape.i = _skip_space(tape.text, tape.i).end()
         char = tape.text[tape.i : tape.i + 1]
         if char != "<":
@@ -618,76 +575,33 @@ class LiteralReader:
             return char
         return marker
 
-    def _begin_value(self) -> None:
-        """Write what stands between values: a comma, and a key with its colon."""
-        separator = "," if self._filled[-1] else ""
-        at_top = len(self._stack) == 1
-        key = self._clean(self._member_key or "") if self._stack[-1] == "{" else None
-        if at_top and key in self._keys:
-            self.note("duplicate-key")
-            self._skipping = True
-            return
-        self._filled[-1] = True
-        if key is not None:
-            separator += dump(key) + ":"
-        self._emit(separator)
-        if at_top and key is not None:
-            self._keys.add(key)
-            self._key = key
-
-    def _write_closer(self) -> None:
-        opener = self._stack.pop()
-        self._filled.pop()
-        self._emit(_OPENERS[opener])
-        self._at_top_again()
-
-    def _write_string(self, value: str) -> None:
-        value = self._clean(value)
-        self._emit(dump(value), value if len(self._stack) == 1 else None)
-
     def _give(self, end: int, *, may_go_on: bool = False) -> None:
         """Let a string's text leave up to `end`. If it may go on there, what only the rest of it tells has to wait:
         brackets and the beginning of an escape."""
         if end <= self.out:
             return
-        text = self._tape.slice(self.out, end)
+        text = self.tape.slice(self.out, end)
         is_raw = self._quote == self.form.quote
         if may_go_on:
             text = text[: len(text) - len(_tail(text))]
             if not is_raw and (escape := _OPEN_ESCAPE.search(text)):
                 text = text[: escape.start(1)]
         self.out += len(text)
-        if text and not self._skipping:
-            piece = self._piece(text if is_raw else self._decoded(text))
-            if self._events is not None:
-                self._events.append(piece)
+        if text and not self._arguments.is_skipping:
+            self._arguments.write_text(text if is_raw else self._decoded(text))
 
-    def _piece(self, text: str) -> ToolArgDelta:
-        """The event for the next piece of a string's text, which is thereby written."""
-        text = self._clean(text)
-        json_text = encode_basestring(text)[1:-1]
-        self._written.append(json_text)
-        return ToolArgDelta(
-            self._call_id, self._name, self._key, text if len(self._stack) == 1 else json_text, json_text
-        )
+    def _close_container(self) -> None:
+        self.out = self.tape.pos
+        self._arguments.close()
 
-    def _clean(self, text: str) -> str:
-        if text.isascii() or not _SURROGATE.search(text):
-            return text
-        self.note("lone-surrogate")
-        return _SURROGATE.sub("\ufffd", text)
+    def _emit(self, json_text: str, shown: str | None = None) -> None:
+        """Write JSON text, which stands for all that was read."""
+        self.out = self.tape.pos
+        self._arguments.write(json_text, shown)
 
-    def _emit(self, json_text: str, delta: str | None = None) -> None:
-        """Write JSON text; at the top level `delta` is what a person would read."""
-        self.out = self._tape.pos
-        if self._skipping or not json_text:
-            return
-        self._written.append(json_text)
-        if self._events is not None:
-            shown = json_text if delta is None or len(self._stack) > 1 else delta
-            self._events.append(
-                ToolArgDelta(self._call_id, self._name, self._key, "" if self._key is None else shown, json_text)
-            )
+    def _emit_string(self, value: str) -> None:
+        self.out = self.tape.pos
+        self._arguments.write_string(value)
 
 
 def _tail(text: str) -> str:

@@ -12,13 +12,15 @@ from typing import ClassVar
 
 import regex
 
-from dialects.engine.arguments import CANDIDATE, DONE, GOING, Arguments, Skip, skipping
+from dialects.engine.arguments import Arguments, Skip, skipping
+from dialects.engine.candidates import Candidates
 from dialects.engine.plain_tags import PlainTagScanner
-from dialects.engine.python_calls import Layout, PythonCallReader, StringEnd
+from dialects.engine.python_calls import Layout, PythonCallReader
+from dialects.engine.python_ends import StringEnd
 from dialects.engine.python_literals import NAME
-from dialects.engine.scanner import State
+from dialects.engine.reader import CANDIDATE, DONE, GOING
+from dialects.engine.scanner import RunReader, State
 from dialects.engine.tape import Tape
-from dialects.events import Event
 
 __all__ = ["PythonBlockScanner", "statement", "swallowed_call"]
 
@@ -61,10 +63,7 @@ class PythonBlockScanner(PlainTagScanner):
 
     def _reset(self) -> None:
         self.reader = PythonCallReader(Tape())
-        self._ahead: PythonCallReader | None = None
-        """Reads ahead of `reader` in silence, behind what may end the call in a string."""
-        self._candidate = 0
-        self._taken_back = 0
+        self._candidates = Candidates(max_held_chars=self.max_held_chars)
         self._layout = Layout()
         self._open_brackets = ""
         """What closes the brackets around the calls that are open."""
@@ -88,9 +87,7 @@ class PythonBlockScanner(PlainTagScanner):
         self._arguments = None
         self._code = self._is_broken = False
         self._broken_at = -1
-        if self._ahead is not None:
-            self._ahead.release()
-            self._ahead = None
+        self._candidates.forget()
 
     # States.
 
@@ -144,22 +141,11 @@ class PythonBlockScanner(PlainTagScanner):
 
     def args(self) -> State | None:
         """The arguments of a call."""
-        while True:
-            if self._ahead is None:
-                status = self.reader.read(self._sink(), final=self.final)
-                if status is not CANDIDATE:
-                    break
-                self._candidate = self.tape.pos
-                if self._taken_back > 4 * self._candidate + 100_000:
-                    return self._unclosed_string()
-                self._ahead = self.reader.ahead()
-            real = self._read_ahead()
-            if real is None:
-                return None
-            if real:
-                return self._unclosed_string()
+        status = self._candidates.read(self.reader, self.sink(), final=self.final)
         if status is GOING:
             return self._stream_ended_inside() if self.final else None
+        if status is CANDIDATE:
+            return self._unclosed_string()
         if status is DONE:
             self._complete()
         else:
@@ -212,9 +198,9 @@ class PythonBlockScanner(PlainTagScanner):
             repairs.append("resolved-name")
         tape.i = begun.end()
         self.name_call(name)
-        schema = self.tools[name].parameters if self.tools and name in self.tools else {}
+        schema, call_id = self.parameters_of(name), self.open_call.id
         self.reader.release()
-        self.reader = PythonCallReader(tape, self.string_end, call_id=self.open_call.id, name=name, schema=schema)
+        self.reader = PythonCallReader(tape, self.string_end, call_id=call_id, name=name, schema=schema)
         self._is_line_start = self._is_separated = False
         return self.args
 
@@ -256,22 +242,6 @@ class PythonBlockScanner(PlainTagScanner):
 
     # In a call.
 
-    def _read_ahead(self) -> bool | None:
-        """Whether the candidate is real; None while that is open. Once it is known the cursor is back at it."""
-        assert self._ahead is not None
-        tape = self.tape
-        status = self._ahead.read(None, final=self.final)
-        read = tape.pos - self._candidate
-        too_far = read > self.max_held_chars
-        if status is GOING and not self.final and not too_far:
-            return None
-        self._taken_back += read
-        self.reader.literal_until = self._candidate + self.max_held_chars if too_far else tape.pos
-        self._ahead.release()
-        self._ahead = None
-        tape.seek(self._candidate)
-        return not too_far and status is not DONE
-
     def _complete(self) -> None:
         self._is_broken = False
         self._arguments = self.reader.finish()
@@ -280,9 +250,9 @@ class PythonBlockScanner(PlainTagScanner):
     def _unclosed_string(self) -> State:
         """The call ends at the cursor, in a string that was never closed."""
         if self.truncated:
-            return self._cut_off()
+            return self.cut_off()
         self._is_broken = True
-        if not self._find_swallowed() and self.reader.close(self._sink()):
+        if not self._find_swallowed() and self.reader.close(self.sink()):
             self._complete()
         return self.block
 
@@ -297,13 +267,14 @@ class PythonBlockScanner(PlainTagScanner):
     def _find_swallowed(self) -> bool:
         """Go back to another call that a string swallowed because it was never closed, if there is one."""
         tape, start = self.tape, self.reader.string_start
-        if self._taken_back > 4 * tape.pos + 100_000:
+        rereading = self._candidates.rereading
+        if rereading.is_used_up(tape.pos):
             return False
         found = self.string_end.swallowed.search(tape.slice(start, tape.pos))
         if found is None:
             return False
-        self._taken_back += tape.pos - start
-        tape.seek(start + found.start("call"))
+        rereading.go_back(tape, start)
+        tape.i += found.start("call")
         self._is_line_start = True
         return True
 
@@ -325,7 +296,7 @@ class PythonBlockScanner(PlainTagScanner):
 
     def _end_named(self, *, could_end: bool, at_block_end: bool = False) -> None:
         """Something ends the open call, which has a name."""
-        if could_end and self.reader.close(self._sink()):
+        if could_end and self.reader.close(self.sink()):
             self._complete()
         if self._open_brackets and at_block_end:
             self.note("missing-closer")
@@ -360,20 +331,11 @@ class PythonBlockScanner(PlainTagScanner):
     def _stream_ended_inside(self) -> State:
         """The stream ends in the arguments, perhaps in a string that was never closed and swallowed another call."""
         if self.truncated or not self.reader.in_string or not self._find_swallowed():
-            return self._cut_off()
+            return self.cut_off()
         self._is_broken = True
         return self.block
 
-    def _cut_off(self) -> State:
-        """The stream ended inside the call."""
-        self.tape.i = len(self.tape.text)
-        self.drop_call("unfinished")
-        return self.after_call()
-
     # What leaves.
-
-    def _sink(self) -> list[Event] | None:
-        return self.events if self.open_call.shown else None
 
     @property
     def released(self) -> int:
@@ -382,10 +344,6 @@ class PythonBlockScanner(PlainTagScanner):
             return super().released
         return self.reader.out if self.state == self.args else self.tape.pos
 
-    def _find_short_ways(self) -> None:
-        super()._find_short_ways()
-        is_in_args = self.call is not None and self.call.shown and self.state == self.args
-        if is_in_args and self._ahead is None and self.reader.in_run:
-            self.tape.feed("")
-            self.reader.run_limit = self._limit
-            self._quick = self.reader.read_run
+    def run_reader(self) -> RunReader | None:
+        is_reading = self.state == self.args and self._candidates.ahead is None
+        return self.reader if is_reading and self.reader.in_run else None

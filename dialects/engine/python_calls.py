@@ -12,30 +12,44 @@ way, each under a name. At any other the reader is `BROKEN`.
 
 A string may hold any text. What could end the call although the string was never closed (`StringEnd`) makes the reader
 a `CANDIDATE`: a copy of it (`ahead`) says whether the string is closed after all.
+
+Here is the grammar. What a token means stands in `python_literals.py`, what may follow a string in `python_ends.py`,
+and what becomes of the pieces in `python_arguments.py`.
 """
 
 import copy
 import json
-from collections.abc import Callable
 from json.encoder import encode_basestring
-from typing import Any, TypeAlias
 
 import regex
 
-from dialects.engine.arguments import BROKEN, CANDIDATE, DONE, GOING, TOO_DEEP, Arguments, skipping
+from dialects.engine.arguments import Arguments, skipping
+from dialects.engine.json_text import MAX_DEPTH, dump
+from dialects.engine.python_arguments import PythonArguments
+from dialects.engine.python_ends import (
+    BEHIND_KEYWORD,
+    BRACE,
+    CALL,
+    DICT,
+    EXPRESSION,
+    KEY,
+    LIST,
+    NEXT_ARGUMENT,
+    PAREN,
+    SET,
+    SPREAD,
+    SPREAD_KEY,
+    TUPLE,
+    StringEnd,
+    behind_string,
+)
 from dialects.engine.python_literals import NAME, decode_escape, scalar, string_form
-from dialects.engine.repair import MAX_DEPTH, dump, load
+from dialects.engine.reader import CANDIDATE, DONE, GOING, TOO_DEEP, Reader, State
 from dialects.engine.schema import kinds_of, property_schema
-from dialects.engine.tape import Pieces, Tape
-from dialects.events import Event, ToolArgDelta
+from dialects.engine.tape import Tape
+from dialects.events import Event
 
-__all__ = ["Layout", "PythonCallReader", "StringEnd"]
-
-State: TypeAlias = Callable[[], "State | None"]
-
-CALL, SPREAD, LIST, PAREN, TUPLE = "call", "spread", "list", "paren", "tuple"
-BRACE, SET, KEY, DICT, SPREAD_KEY = "brace", "set", "key", "dict", "spread key"
-"""What may be open: a parenthesis or brace is called `PAREN` or `BRACE` until its first comma or colon says more."""
+__all__ = ["Layout", "PythonCallReader"]
 
 _CLOSER = {
     **dict.fromkeys((CALL, PAREN, TUPLE), ")"),
@@ -49,48 +63,11 @@ _skip_space = skipping(r"(?:\s|\\\r?\n)*+")
 _skip_comment = skipping(r"[^\n]*+")
 _skip_scalar = skipping(r"[^\s,:\[\](){}\"'#`=<;]*+")
 _opening_quotes = regex.compile(r"(?P<prefix>[rRbBuUfF]{0,2})(?P<quote>\"\"\"|'''|\"|')")
-_operator = regex.compile(r"\s{0,16}+(?:\+\s{0,16}+[\w\"']|%\s{0,16}+[\w(]|\.[a-z]{1,16}+\()")
-_argument_without_comma = regex.compile(rf"\s{{1,64}}+({NAME})\s{{0,64}}+=\s{{0,64}}+[\"'\d\[({{TFN-]")
 _bare_key = regex.compile(rf"({NAME})\s{{0,64}}+:")
 _argument = regex.compile(
     rf"\*\*\s{{0,64}}+(?P<spread>\{{)|(?:(?P<name>{NAME})|(?P<quote>[\"'])(?P<quoted>[^\"'\\\n]{{1,64}})(?P=quote))"
     r"\s{0,64}+(?P<sign>[=:])"
 )
-
-_SPACE = r"(?:\s|\\\r?\n){0,256}+"
-_VALUE = r"(?:[rRbBuUfF]{0,2}[\"']|[\d\[({+.-]|(?:True|False|None|true|false|null)(?=\W))"
-_END_OF_CALL = r"\)(?:[ \t]{0,64}+[\r\n,;\])#`<]|\.[A-Za-z_])|[\])}]{1,3}\s{0,16}+`{3}"
-_END_OF_INNER = rf"{_SPACE}(?:[,)\]}}:\#]|`{{3}})"
-
-
-def _follower(*ways: str) -> "regex.Pattern[str]":
-    """What may follow a string: another one, a comment, a fence, a great deal of white space, or one of these."""
-    return regex.compile(rf"\s{{256}}|{_SPACE}(?:[\#\"']|(?<=\s)[rRbBuUfF]{{1,2}}[\"']|`{{3}}|{'|'.join(ways)})")
-
-
-def _next_argument(*ways: str) -> str:
-    return rf",{_SPACE}(?:[\#,]|\*\*|{_END_OF_CALL}|{'|'.join(ways)})"
-
-
-_KEYWORD = rf"{NAME}\s{{0,64}}+="
-_PAIR = rf"(?:{NAME}|[\"'][^\"'\\\n]{{1,64}}[\"'])\s{{0,64}}+[=:]"
-_BEHIND_KEYWORD = _follower(_END_OF_CALL, _next_argument(_KEYWORD))
-_BEHIND_PAIR = _follower(_END_OF_CALL, _next_argument(_PAIR))
-_BEHIND_POSITIONAL = _follower(_END_OF_CALL, _next_argument(_PAIR, _VALUE))
-_BEHIND_ELEMENT = _follower(rf"[\])}}]{_END_OF_INNER}", rf",{_SPACE}(?:[\#,\])}}*]|{_VALUE})")
-_BEHIND_MEMBER = _follower(rf"[\])}}]{_END_OF_INNER}", rf",{_SPACE}(?:[\#,\])}}*]|{_VALUE}|{NAME}\s{{0,64}}+:)")
-_BEHIND_KEY = _follower(":")
-_BEHIND_FIRST = _follower(":", rf"[\])}}]{_END_OF_INNER}", rf",{_SPACE}(?:[\#,\])}}]|{_VALUE})")
-_FOLLOWERS = {
-    **dict.fromkeys((LIST, PAREN, TUPLE, SET), _BEHIND_ELEMENT),
-    **dict.fromkeys((DICT, SPREAD), _BEHIND_MEMBER),
-    **dict.fromkeys((KEY, SPREAD_KEY), _BEHIND_KEY),
-    BRACE: _BEHIND_FIRST,
-}
-
-
-def _over() -> State | None:
-    return None
 
 
 class Layout:
@@ -118,30 +95,7 @@ class Layout:
         return char
 
 
-class StringEnd:
-    """What may end a call inside a string that was never closed. All patterns match from a line break on, and are
-    bounded.
-
-    `next_call` may. A `closer` with nothing behind it on its line may, but not in a string in triple quotes, which has
-    lines of its own. `swallowed` is found where another call begins within the string.
-    """
-
-    def __init__(self, *, closer: str, next_call: str, swallowed: str) -> None:
-        other = rf"|(?P<next_call>{next_call})"
-        self._pattern = regex.compile(rf"(?P<closer>{closer}[ \t]{{0,16}}+\r?[\n<]){other}")
-        self._at_the_end = regex.compile(rf"(?P<closer>{closer}[ \t]{{0,16}}+\r?(?:[\n<]|\Z)){other}")
-        self.swallowed = regex.compile(swallowed)
-
-    def at(self, text: str, start: int, *, final: bool) -> str | None:
-        """What stands behind the line break at `start`: `closer`, `next_call`; empty: something else; None: more
-        input."""
-        found = (self._at_the_end if final else self._pattern).match(text, start, partial=not final)
-        if found is None:
-            return ""
-        return None if found.partial else found.lastgroup or ""
-
-
-class PythonCallReader:
+class PythonCallReader(Reader):
     """Reads one call's arguments from `tape`, from the cursor on, which stands behind the `(`.
 
     `schema` is that of the tool's parameters: their order names the arguments that have no name.
@@ -156,44 +110,23 @@ class PythonCallReader:
         name: str = "",
         schema: object = None,
     ) -> None:
+        self._enter(self._argument)
         self.tape = tape
-        self.status = GOING
-        self.repairs: list[str] = []
         self.out = tape.pos
-        """Up to which position everything is out, or no text of the arguments."""
-        self.literal_until = -1
-        """Up to which position nothing in a string ends the call."""
         self.string_start = -1
         """Where the string begins that is open."""
-        self.run_limit = 0
-        """Up to which position `read_run` may go."""
         self._ends = ends
-        self._call_id = call_id
-        self._name = name
+        self._arguments = PythonArguments(self.note, call_id=call_id, name=name)
         self._schema = schema
         self._parameters = _parameters(schema)
-        self._state: State = self._argument
-        self._events: list[Event] | None = None
-        self._final = False
-        self._silent = False
         self._is_ahead = False
         self._layout = Layout()
         self._stack = [CALL]
         self._is_first = [True]
         """For each open container, whether nothing was written in it yet."""
-        self._held: list[list[tuple[str, str]]] = []
-        """Text that waits until it is known in what it stands: for each such container its JSON pieces and deltas."""
         self._position = 0
         self._has_pairs = False
         self._has_keywords = False
-        self._key: str | None = None
-        self._skipping = False
-        """Whether the value belongs to a key that was there before."""
-        self._shown = Pieces()
-        """The deltas of the value being written."""
-        self._is_text = False
-        self._written: list[str] = []
-        self._value_of: dict[str, Any] = {}
         self._form = string_form("", '"')
         self._has_bare_quotes = False
         """Whether the string that is open had quotes in it that nobody escaped."""
@@ -206,17 +139,8 @@ class PythonCallReader:
     # What a scanner calls.
 
     def read(self, events: list[Event] | None, *, final: bool = False) -> str:
-        """Read on as far as the tape goes, and return the status. `events` receives the pieces, if it is a list."""
-        self._events = events
-        self._final = final
-        if self.status is CANDIDATE:
-            self.status = GOING
-        while self.status is GOING:
-            following = self._state()
-            if following is None:
-                break
-            self._state = following
-        return self.status
+        self._arguments.events = events
+        return super().read(events, final=final)
 
     def read_run(self, chunk: str) -> list[Event] | None:
         """The short way for a chunk that only continues a string argument; None, with nothing done, if it does not. It
@@ -238,9 +162,7 @@ class PythonCallReader:
             return []
         self.out += end
         tape.pass_by(text)
-        value = form.decode(text) if "\\" in text else text
-        self._shown.append(value)
-        return [ToolArgDelta(self._call_id, self._name, self._key, value, encode_basestring(value)[1:-1])]
+        return self._arguments.text_run(form.decode(text) if "\\" in text else text)
 
     @property
     def in_run(self) -> bool:
@@ -249,9 +171,8 @@ class PythonCallReader:
         return (
             self._state == self._string
             and self.status is GOING
-            and self._events is not None
             and self._is_direct
-            and not (self._held or self._skipping or self._silent)
+            and self._arguments.leaves_at_once
             and self.tape.i >= len(self.tape.text) - 1
             and self.tape.pos >= self.literal_until
         )
@@ -268,30 +189,23 @@ class PythonCallReader:
     def ahead(self) -> "PythonCallReader":
         """A reader that goes on from here in silence, takes for literal what could end the call inside a string, and
         breaks at a quote that nobody escaped."""
-        reader = copy.copy(self)
+        reader = self._twin()
         reader._layout = copy.copy(self._layout)
         reader._stack, reader._is_first = self._stack.copy(), self._is_first.copy()
-        reader._state = getattr(reader, self._state.__name__)
         reader._is_ahead = True
         reader._ends = None
-        reader.repairs = []
-        reader.silence()
+        reader._arguments = self._arguments.ahead(reader.note)
         return reader
 
     def silence(self) -> None:
         """Write nothing any more, let go of what was written, and need no text but what is to come."""
-        self._silent = True
-        self._events = None
-        self._held = [[] for _ in self._held]
-        self._shown = Pieces()
-        self._written = []
-        self._value_of = {}
+        self._arguments.silence()
         if self.status is CANDIDATE:
             self.status = GOING
 
     def close(self, events: list[Event] | None) -> bool:
         """The call ends at the cursor, without its `)`. Whether what is missing is plain; then it is `DONE`."""
-        self._events = events
+        self._arguments.events = events
         if self.in_string and self._is_triple:
             return False
         is_begun = self._state != self._element
@@ -301,7 +215,7 @@ class PythonCallReader:
         if self.in_string or self._state == self._after_string:
             self._end_string()
         elif self._state == self._value:
-            self._emit("null")
+            self._arguments.write("null")
             self.note("missing-value")
             self._ended_value()
         while self._stack:
@@ -311,23 +225,12 @@ class PythonCallReader:
 
     def finish(self) -> Arguments:
         """The arguments of a call that is `DONE`."""
-        text = "".join(self._written)
-        self._written = []
-        return Arguments(self._value_of, text, tuple(self.repairs))
+        value, json_text = self._arguments.finish()
+        return Arguments(value, json_text, tuple(self.repairs))
 
     def release(self) -> None:
-        """Let go of everything that takes memory; the reader is not used any more."""
-        self._state = _over
-        self._events = None
-        self._shown = Pieces()
-        self._written = []
-        self._held = []
-        self._value_of = {}
-
-    def note(self, name: str) -> None:
-        """Name a tolerance, once."""
-        if name not in self.repairs:
-            self.repairs.append(name)
+        super().release()
+        self._arguments.silence()
 
     # The grammar: arguments.
 
@@ -361,7 +264,7 @@ class PythonCallReader:
 
     def _unnamed(self, char: str) -> State | None:
         """An argument without a name. A dict alone may be all of them."""
-        if char == "{" and not self._value_of and not self._takes_object():
+        if char == "{" and not self._arguments.value and not self._takes_object():
             self.note("positional-object")
             self.tape.i += 1
             self._open(SPREAD_KEY)
@@ -381,32 +284,8 @@ class PythonCallReader:
         return "object" in kinds_of(property_schema(self._schema, self._parameters[0]), self._schema)
 
     def _begin_argument(self, key: str) -> None:
-        self._key = None
-        if key in self._value_of:
-            self.note("duplicate-key")
-            self._skipping = True
-        else:
-            text = f"{',' if self._value_of else '{'}{dump(key)}:"
-            self._write(text)
-        self._key = key
+        self._arguments.begin(key)
         self.out = self.tape.pos
-
-    def _end_argument(self) -> None:
-        """The value of an argument is complete."""
-        if not (self._skipping or self._silent or self._key is None):
-            shown = self._shown.text()
-            self._shown = Pieces()
-            if self._is_text:
-                self._value_of[self._key] = shown
-                self._written.append(dump(shown))
-            else:
-                value, has_duplicates = load(f'{{"":{shown}}}')
-                self._value_of[self._key] = value[""]
-                self._written.append(shown)
-                if has_duplicates:
-                    self.note("duplicate-key")
-        self._skipping = self._is_text = False
-        self._key = None
 
     # The grammar: values.
 
@@ -427,7 +306,7 @@ class PythonCallReader:
             return self._element
         if char in ",)]}":
             self.note("missing-value")
-            self._emit("null")
+            self._arguments.write("null")
             return self._ended_value()
         if char in "[({:=`<;*":
             return self._break()
@@ -451,8 +330,8 @@ class PythonCallReader:
         self.string_start = self.tape.pos
         if is_first:
             self._is_direct = self._stack[-1] in _DIRECT and set(self._stack) <= _DIRECT
-            self._is_text = self._is_text or self._is_direct
-            self._emit('"', "" if self._is_direct else None)
+            self._arguments.is_text = self._arguments.is_text or self._is_direct
+            self._arguments.write('"', "" if self._is_direct else None)
         self._release()
         return self._string
 
@@ -539,7 +418,7 @@ class PythonCallReader:
         if follows:
             tape.i = end
             return self._after_string
-        expression = _operator.match(text, end, partial=not self._final)
+        expression = EXPRESSION.match(text, end, partial=not self._final)
         if expression is not None and expression.partial:
             return None
         if expression is not None or self._is_ahead or self._opened_another_call():
@@ -551,11 +430,7 @@ class PythonCallReader:
 
     def _follows(self, text: str, start: int) -> bool | None:
         """Whether a string may end before `start`; None: more input."""
-        pattern = _FOLLOWERS.get(self._stack[-1])
-        if pattern is None:
-            pattern = _BEHIND_POSITIONAL
-            if self._has_keywords:
-                pattern = _BEHIND_PAIR if self._has_pairs else _BEHIND_KEYWORD
+        pattern = behind_string(self._stack[-1], has_keywords=self._has_keywords, has_pairs=self._has_pairs)
         char = self._form.quote[0]
         is_one_too_many = text.startswith(char, start) and not text.startswith(char, start + 1)
         if is_one_too_many and (self._has_bare_quotes or self._is_triple):
@@ -563,7 +438,7 @@ class PythonCallReader:
             if second is not None:
                 return None if second.partial else False
         found = pattern.match(text, start, partial=not self._final)
-        if found is None and pattern is _BEHIND_KEYWORD:
+        if found is None and pattern is BEHIND_KEYWORD:
             return self._forgot_comma(text, start)
         if found is None:
             return self._final and pattern.match(text, start, partial=True) is not None
@@ -571,16 +446,18 @@ class PythonCallReader:
 
     def _forgot_comma(self, text: str, start: int) -> bool | None:
         """Whether the next argument follows at once: one that the tool has, and that has not come yet."""
-        found = _argument_without_comma.match(text, start, partial=True) if self._parameters else None
+        found = NEXT_ARGUMENT.match(text, start, partial=True) if self._parameters else None
         if found is None:
-            return self._final and _BEHIND_KEYWORD.match(text, start, partial=True) is not None
+            return self._final and BEHIND_KEYWORD.match(text, start, partial=True) is not None
         if found.partial and not self._final:
             return None
-        return found[1] in self._parameters and found[1] not in self._value_of and found[1] != self._key
+        return (
+            found[1] in self._parameters and found[1] not in self._arguments.value and found[1] != self._arguments.key
+        )
 
     def _opened_another_call(self) -> bool:
         """Whether the quote at the cursor opens a string of another call, because this call's was never closed."""
-        if self._ends is None or self._silent:
+        if self._ends is None or self._arguments.is_silent:
             return False
         line = self.tape.slice(max(self.string_start, self.tape.pos - 256), self.tape.pos)
         return self._ends.swallowed.search(line) is not None and line.rstrip().endswith(("=", "("))
@@ -599,7 +476,7 @@ class PythonCallReader:
         return self._end_string()
 
     def _end_string(self) -> State:
-        self._emit('"', "" if self._is_direct else None)
+        self._arguments.write('"', "" if self._is_direct else None)
         self.string_start = -1
         return self._ended_value()
 
@@ -608,7 +485,7 @@ class PythonCallReader:
         tape.i = _skip_scalar(tape.text, tape.i).end()
         if tape.i == len(tape.text) and not self._final:
             return None
-        if self._silent and not self._is_ahead:
+        if self._arguments.is_silent and not self._is_ahead:
             return self._ended_value()
         token = tape.slice(self._scalar_start, tape.pos)
         found, bare = scalar(token), None
@@ -618,24 +495,24 @@ class PythonCallReader:
             if bare.partial:
                 return None
             self.note("bare-key")
-            self._emit(dump(bare[1]))
+            self._arguments.write(dump(bare[1]))
         elif found is None:
             return self._break()
         elif found.text is None:
-            self._emit(found.json_text)
+            self._arguments.write(found.json_text)
         elif set(self._stack) <= _DIRECT:
-            self._is_text = True
+            self._arguments.is_text = True
             for json_text, delta in (('"', ""), (found.json_text[1:-1], found.text), ('"', "")):
-                self._emit(json_text, delta)
+                self._arguments.write(json_text, delta)
         else:
-            self._emit(found.json_text)
+            self._arguments.write(found.json_text)
         if found is not None and found.repair:
             self.note(found.repair)
         return self._ended_value()
 
     def _ended_value(self) -> State:
         if self._stack and self._stack[-1] in (CALL, SPREAD):
-            self._end_argument()
+            self._arguments.end()
         self._release()
         return self._after_value
 
@@ -648,9 +525,9 @@ class PythonCallReader:
         self._stack.append(kind)
         self._is_first.append(True)
         if kind == LIST:
-            self._emit("[")
+            self._arguments.write("[")
         elif kind != SPREAD_KEY:
-            self._held.append([])
+            self._arguments.hold()
         self._release()
 
     def _element(self) -> State | None:
@@ -664,9 +541,9 @@ class PythonCallReader:
             return self._extra_comma()
         kind = self._stack[-1]
         if kind in (KEY, SPREAD_KEY):
-            self._held.append([])
+            self._arguments.hold()
         elif kind not in (PAREN, BRACE) and not self._is_first[-1]:
-            self._emit(",")
+            self._arguments.write(",")
         self._is_first[-1] = False
         return self._value
 
@@ -686,8 +563,7 @@ class PythonCallReader:
     def _colon(self) -> State | None:
         """What was read in a brace is a key."""
         self.tape.i += 1
-        pieces = self._held.pop()
-        key = "".join(json_text for json_text, _ in pieces) or '""'
+        key = self._arguments.take_key() or '""'
         if key[0] in "[{":
             return self._break()
         if key[0] != '"':
@@ -697,7 +573,7 @@ class PythonCallReader:
             self._stack[-1] = SPREAD
             self._begin_argument(json.loads(key))
             return self._value
-        self._emit(f"{'{' if kind == BRACE else ','}{key}:")
+        self._arguments.write(f"{'{' if kind == BRACE else ','}{key}:")
         self._stack[-1] = DICT
         self._release()
         return self._value
@@ -726,7 +602,7 @@ class PythonCallReader:
         kind = self._stack[-1]
         if kind in (PAREN, BRACE):
             self._stack[-1] = TUPLE if kind == PAREN else SET
-            self._release_held(as_list=True)
+            self._arguments.release(as_list=True)
 
     def _missing_comma(self) -> State | None:
         tape, kind = self.tape, self._stack[-1]
@@ -764,71 +640,38 @@ class PythonCallReader:
         kind = self._stack.pop()
         is_empty = self._is_first.pop()
         if kind == CALL:
-            self._key = None
-            self._write("}" if self._value_of else "{}")
+            self._arguments.close()
             return
         if kind in (SPREAD, SPREAD_KEY):
             return
         if kind == BRACE and is_empty:
-            self._held.pop()
-            self._emit("{}")
+            self._arguments.release(as_list=False)
+            self._arguments.write("{}")
         elif kind in (PAREN, BRACE):
-            self._release_held(as_list=is_empty or kind == BRACE)
+            self._arguments.release(as_list=is_empty or kind == BRACE)
             if is_empty or kind == BRACE:
-                self._emit("]")
+                self._arguments.write("]")
         else:
-            self._emit("}" if kind in (DICT, KEY) else "]")
+            self._arguments.write("}" if kind in (DICT, KEY) else "]")
         if self._stack[-1] in (CALL, SPREAD):
-            self._end_argument()
+            self._arguments.end()
         self._release()
 
-    def _release_held(self, *, as_list: bool) -> None:
-        pieces = self._held.pop()
-        if as_list:
-            self._is_text = False
-            self._emit("[")
-        for json_text, delta in pieces:
-            self._emit(json_text, None if as_list else delta)
-
-    # What leaves.
+    # What the states use.
 
     def _next_char(self) -> str:
         return self._layout.skip(self.tape, final=self._final)
-
-    def _break(self) -> State | None:
-        self.status = BROKEN
-        return None
 
     def _take(self, value: str, length: int) -> None:
         """The next characters of a string."""
         self.tape.i += length
         if value:
-            self._emit(encode_basestring(value)[1:-1], value if self._is_direct else None)
+            self._arguments.write(encode_basestring(value)[1:-1], value if self._is_direct else None)
         self._release()
 
     def _release(self) -> None:
-        if not self._held:
+        if not self._arguments.is_holding:
             self.out = self.tape.pos
-
-    def _emit(self, json_text: str, delta: str | None = None) -> None:
-        """The next piece of a value: its JSON text, and what a person would read, if that is something else."""
-        if self._silent or self._skipping:
-            return
-        shown = json_text if delta is None else delta
-        if self._held:
-            self._held[-1].append((json_text, shown))
-            return
-        self._shown.append(shown)
-        if self._events is not None:
-            self._events.append(ToolArgDelta(self._call_id, self._name, self._key, shown, json_text))
-
-    def _write(self, json_text: str) -> None:
-        """JSON text between two arguments."""
-        if self._silent:
-            return
-        self._written.append(json_text)
-        if self._events is not None:
-            self._events.append(ToolArgDelta(self._call_id, self._name, None, "", json_text))
 
 
 def _parameters(schema: object) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from keyword import iskeyword
 from typing import Any, Final, NamedTuple
 
 from dialects.engine.arguments import skipping
-from dialects.engine.repair import HEX, NUMBER, dump, too_many_digits
+from dialects.engine.json_text import HEX, NUMBER, dump, too_many_digits
 
 __all__ = ["NAME", "Escape", "Scalar", "StringForm", "decode_escape", "scalar", "string_form", "write_keywords"]
 

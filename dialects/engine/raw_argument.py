@@ -4,10 +4,11 @@ It ends at a marker: as in a string of JSON, one counts only where a legal conti
 streams as it arrives.
 """
 
-from dialects.engine.arguments import DONE, ArgumentReader, Arguments, State
+from dialects.engine.arguments import ArgumentReader, Arguments
 from dialects.engine.coercion import plain_text
+from dialects.engine.json_text import dump
 from dialects.engine.markers import MarkerSet
-from dialects.engine.repair import dump
+from dialects.engine.reader import DONE, State
 from dialects.engine.tape import Pieces
 from dialects.events import Event
 
@@ -51,8 +52,7 @@ class RawArgument(ArgumentReader):
             end += len(marker)
         value, json_text, repairs = plain_text(text[start:end])
         self._emit(json_text[1:-1], str(value))
-        for name in repairs:
-            self.note(name)
+        self.note(*repairs)
         tape.i = end
         self.out = tape.pos
         if is_real is False:

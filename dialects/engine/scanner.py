@@ -12,12 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
-from dialects.engine.arguments import (
-    Arguments,
-    argument_events,
-    skipping,
-)
+from dialects.engine.arguments import Arguments, argument_events, skipping
 from dialects.engine.markers import MarkerSet
+from dialects.engine.reader import State
 from dialects.engine.tape import Pieces, Tape
 from dialects.events import (
     Event,
@@ -36,12 +33,11 @@ from dialects.messages import Tool, read_tools
 _skip_space = skipping(r"\s*+")
 _NO_LIMIT = sys.maxsize
 
-__all__ = ["MAX_CALL_CHARS", "MAX_HELD_CHARS", "Call", "InbandScanner", "Scanner", "State", "UnknownTools"]
+__all__ = ["MAX_CALL_CHARS", "MAX_HELD_CHARS", "Call", "InbandScanner", "RunReader", "Scanner", "State", "UnknownTools"]
 
 MAX_CALL_CHARS: Final = 16_000_000
 MAX_HELD_CHARS: Final = 4_000_000
 
-State: TypeAlias = Callable[[], "State | None"]
 Quick: TypeAlias = Callable[[str], "list[Event] | None"]
 UnknownTools: TypeAlias = Literal["keep", "text", "drop"]
 
@@ -59,6 +55,16 @@ class InbandScanner(Protocol):
     @property
     def held_chars(self) -> int:
         """How many characters of the stream are held back at the moment."""
+
+
+class RunReader(Protocol):
+    """What has a short way for a chunk that only continues a value."""
+
+    run_limit: int
+    """Up to which position it may go."""
+
+    def read_run(self, chunk: str) -> list[Event] | None:
+        """The events of the chunk; None, with nothing done, if it does more."""
 
 
 class Call:
@@ -278,6 +284,14 @@ class Scanner(ABC):
         if self._in_plain_text:
             tape.feed("")
             self._quick = self._plain_text
+        elif self.call is not None and (reader := self.run_reader()) is not None:
+            tape.feed("")
+            reader.run_limit = self._limit
+            self._quick = reader.read_run
+
+    def run_reader(self) -> RunReader | None:
+        """What reads a chunk that only continues a value of the open call, if that may be asked."""
+        return None
 
     def _plain_text(self, chunk: str) -> list[Event] | None:
         """Text without a marker; what may begin one stays behind on the tape."""
@@ -408,6 +422,11 @@ class Scanner(ABC):
         assert self.call is not None
         return self.call
 
+    def parameters_of(self, name: str) -> dict[str, Any]:
+        """The JSON Schema of a tool's parameters, as far as it is known."""
+        tool = (self.tools or {}).get(name)
+        return tool.parameters if tool else {}
+
     def end_call(self, arguments: Arguments) -> None:
         """The open call is over, the cursor stands behind it."""
         call = self.open_call
@@ -438,6 +457,16 @@ class Scanner(ABC):
         if call.shown:
             self.events.extend(argument_events("", arguments.text, call.id, call.name or ""))
         return arguments
+
+    def sink(self) -> list[Event] | None:
+        """What receives the events of the open call's arguments."""
+        return self.events if self.open_call.shown else None
+
+    def cut_off(self) -> State:
+        """The stream ended inside the call."""
+        self.tape.i = len(self.tape.text)
+        self.drop_call("unfinished")
+        return self.after_call()
 
     def drop_call(self, reason: str) -> None:
         """The open call is none."""

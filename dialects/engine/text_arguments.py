@@ -4,13 +4,13 @@ A value that can only be text leaves as it arrives: at once if the schema allows
 beginning rules out every other type that the schema allows. Any other is held until it is complete.
 """
 
-import re
 from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any, TypeAlias
 
 from dialects.engine.arguments import Arguments
 from dialects.engine.coercion import NO_TEXT, Coerced, Opening, coerce, declared_json, plain_text
+from dialects.engine.json_text import SURROGATE
 from dialects.engine.schema import kinds_of, property_schema
 from dialects.events import Event, ToolArgDelta
 
@@ -19,7 +19,6 @@ __all__ = ["ReadValue", "TextArguments"]
 ReadValue: TypeAlias = Callable[[str, object, object], Coerced]
 """The value that a text means under a schema, and the schema that its references point into."""
 _TEXT = {"type": "string"}
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class TextArguments:
@@ -96,7 +95,7 @@ class TextArguments:
 
     def piece(self, text: str) -> ToolArgDelta:
         """The event for the next piece of a value that `streams`."""
-        shown = text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+        shown = text if text.isascii() else SURROGATE.sub("\ufffd", text)
         return ToolArgDelta(self._call_id, self._name, self._key, shown, encode_basestring(shown)[1:-1])
 
     def end(self, text: str, events: list[Event] | None) -> None:

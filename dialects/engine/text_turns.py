@@ -10,10 +10,9 @@ from typing import ClassVar
 
 import regex
 
-from dialects.engine.coercion import write_value
+from dialects.engine.coercion import argument_texts
 from dialects.engine.dialect import Dialect, Tools
 from dialects.engine.invoke_tags import attribute
-from dialects.engine.schema import property_schema
 from dialects.engine.turns import Turns, of_each_role
 from dialects.messages import Message, ToolCall, ToolResult
 
@@ -85,10 +84,8 @@ class InvokeDialect(Dialect):
     generation_prompt = f"{ASSISTANT} "
 
     def call_text(self, call: ToolCall, tools: Tools) -> str:
-        schema = next((tool.parameters for tool in tools or () if tool.name == call.name), {})
         parameters = "".join(
-            f'<parameter name="{attribute(key)}">{write_value(value, property_schema(schema, key), schema)}</parameter>'
-            for key, value in call.arguments.items()
+            f'<parameter name="{attribute(key)}">{text}</parameter>' for key, text in argument_texts(call, tools)
         )
         return f'<invoke name="{attribute(call.name)}">{parameters}</invoke>'
 

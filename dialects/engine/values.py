@@ -9,23 +9,21 @@ real, and the cursor goes back to it.
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import regex
 
-from dialects.engine.arguments import BROKEN, DONE, GOING
+from dialects.engine.candidates import Rereading
 from dialects.engine.coercion import coerce
 from dialects.engine.markers import MarkerSet
 from dialects.engine.plain_tags import ThinkEnd
-from dialects.engine.scanner import Scanner, State
+from dialects.engine.reader import BROKEN, DONE, GOING
+from dialects.engine.scanner import RunReader, Scanner, State
 from dialects.engine.tape import Tape
 from dialects.engine.text_arguments import ReadValue, TextArguments
 from dialects.events import Event
 
 __all__ = ["TextValueScanner", "ThinkEndOutsideValues", "ValueEnds", "ValueReader"]
-
-_FREE_REREADING: Final = 100_000
-"""How many characters may be read twice in any case; beyond that, four times as many as the stream has so far."""
 
 
 class ValueEnds:
@@ -94,7 +92,7 @@ class ValueReader:
         self._ends = ends
         (self._lead,) = ends.markers.leads
         self._max_held_chars = max_held_chars
-        self._taken_back = 0
+        self._rereading = Rereading()
         self._candidate: int | None = None
         self._open_values = 0
         self._in_other_call = False
@@ -155,7 +153,7 @@ class ValueReader:
                 return GOING
             if not kind or (kind == "opening" and not self._may_open()):
                 tape.i += 1
-            elif kind == "closer" or self._taken_back > 4 * tape.pos + _FREE_REREADING:
+            elif kind == "closer" or self._rereading.is_used_up(tape.pos):
                 return self._end(events)
             else:
                 self._give(self._before_newline(), events)
@@ -223,10 +221,9 @@ class ValueReader:
         return key is None or self.arguments.expects(key)
 
     def _back(self, candidate: int, *, literal_until: int) -> bool:
-        self._taken_back += self._tape.pos - candidate
+        self._rereading.go_back(self._tape, candidate)
         self._literal_until = literal_until
         self._candidate = None
-        self._tape.seek(candidate)
         return not literal_until
 
     def _end(self, events: list[Event] | None) -> str:
@@ -328,9 +325,8 @@ class TextValueScanner(Scanner):
         """The open call's name is known, or empty if there is none; its arguments follow."""
         if name:
             self.name_call(name)
-        tool = (self.tools or {}).get(name)
         self.arguments = TextArguments(
-            tool.parameters if tool else {},
+            self.parameters_of(name),
             call_id=self.open_call.id,
             name=name,
             reads=self.reads,
@@ -364,12 +360,6 @@ class TextValueScanner(Scanner):
             self.end_call(self.arguments.finish(self.sink()))
         return self.after_call()
 
-    def cut_off(self) -> State:
-        """The stream ended inside the call."""
-        self.tape.i = len(self.tape.text)
-        self.drop_call("unfinished")
-        return self.after_call()
-
     def after_too_large(self) -> State:
         return self.skip
 
@@ -382,10 +372,6 @@ class TextValueScanner(Scanner):
         self.pass_markup(marker)
         return self.after_call()
 
-    def sink(self) -> list[Event] | None:
-        """What receives the events of the open call's arguments."""
-        return self.events if self.open_call.shown else None
-
     @property
     def released(self) -> int:
         if self.call is None or not self.call.shown:
@@ -394,9 +380,7 @@ class TextValueScanner(Scanner):
             return self.values.released
         return self.tape.pos if self.state == self.pairs else self.key_start
 
-    def _find_short_ways(self) -> None:
-        super()._find_short_ways()
-        if self.call is not None and self.call.shown and self.state == self.value and self.values.in_run:
-            self.tape.feed("")
-            self.values.run_limit = self._limit
-            self._quick = self.values.read_run
+    def run_reader(self) -> RunReader | None:
+        if self.open_call.shown and self.state == self.value and self.values.in_run:
+            return self.values
+        return super().run_reader()

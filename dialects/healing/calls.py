@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from dialects.engine.repair import dump
+from dialects.engine.json_text import dump
 from dialects.events import ToolArgDelta, ToolDropped, ToolEnd, ToolStart
 from dialects.factory import all_dialects
 from dialects.healing.counts import Counts

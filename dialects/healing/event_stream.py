@@ -10,7 +10,6 @@
 """
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +32,6 @@ __all__ = ["DONE", "EventStreamHealer", "error_object", "read_object", "write_js
 DONE = "[DONE]"
 _ERROR = "error"
 _TOO_LARGE = "upstream_event_too_large"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class EventStreamHealer:

@@ -2,7 +2,13 @@
 
 from collections.abc import Sequence
 
-from dialects.templates.template import Fields, arguments_of, function_of, printed, pyjson
+from dialects.templates.fields import (
+    arguments_of,
+    function_of,
+    printed,
+    pyjson,
+)
+from dialects.templates.template import Fields
 
 __all__ = ["RESULT_BEGIN", "RESULT_END", "TURN_BEGIN", "TURN_END", "is_query", "json_calls", "json_tools", "turn"]
 

@@ -23,21 +23,14 @@ from dialects.templates.deepseek_encoder import (
     V4Template,
     V32Template,
 )
-from dialects.templates.template import (
-    Certainty,
-    Chat,
-    Fields,
-    Option,
-    Template,
-    TemplateError,
-    any_text,
+from dialects.templates.fields import (
     arguments_of,
-    flag,
     function_of,
     needs_text,
-    number,
     pyjson,
+    with_paths,
 )
+from dialects.templates.template import Certainty, Chat, Fields, Option, Template, TemplateError, any_text, flag, number
 
 __all__ = ["TEMPLATES"]
 
@@ -87,8 +80,8 @@ class V3Template(ChatTemplate):
                     has_called = has_output = False
                     begin = OUTPUTS_END if in_outputs else ASSISTANT
                 in_outputs = False
-                for at, call in enumerate(_calls(message, path)):
-                    written = _fenced_call(call, f"{path}.tool_calls[{at}]")
+                for call, where in with_paths(_calls(message, path), path):
+                    written = _fenced_call(call, where)
                     opener = "\n" if has_called else begin + _text_beside_calls(message, path) + CALLS_BEGIN
                     yield opener + written
                     has_called = True
@@ -126,9 +119,7 @@ class V31Template(ChatTemplate):
             elif role == "assistant":
                 yield ASSISTANT + THOUGHT if asked else ""
                 if message.get("tool_calls") is not None:
-                    calls = [
-                        _bare_call(call, f"{path}.tool_calls[{at}]") for at, call in enumerate(_calls(message, path))
-                    ]
+                    calls = [_bare_call(call, where) for call, where in with_paths(_calls(message, path), path)]
                     yield f"{_text_beside_calls(message, path)}{CALLS_BEGIN}{''.join(calls)}" if calls else ""
                     yield CALLS_END
                 else:

@@ -16,19 +16,16 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from dialects.templates.template import (
-    Chat,
-    Fields,
-    Option,
-    Template,
-    TemplateError,
+from dialects.templates.fields import (
     arguments_of,
-    choice,
     function_of,
     needs_text,
     printed,
     pyjson,
+    text_or_json,
+    with_paths,
 )
+from dialects.templates.template import Chat, Fields, Option, Template, TemplateError, choice
 
 __all__ = [
     "ANY_TOKEN",
@@ -209,13 +206,13 @@ class V32Template(Template):
         return printed(reasoning)
 
     def _calls(self, calls: Sequence[Fields], path: str) -> str:
-        invokes = "\n".join(self._invoke(call, f"{path}.tool_calls[{at}]") for at, call in enumerate(calls))
+        invokes = "\n".join(self._invoke(call, where) for call, where in with_paths(calls, path))
         return f"\n\n<{self.tag}{self.calls}>\n{invokes}\n</{self.tag}{self.calls}>"
 
     def _invoke(self, call: Fields, path: str) -> str:
         parameters = "\n".join(
             f'<{self.tag}parameter name="{key}" string="{"true" if isinstance(value, str) else "false"}">'
-            f"{value if isinstance(value, str) else pyjson(value)}</{self.tag}parameter>"
+            f"{text_or_json(value)}</{self.tag}parameter>"
             for key, value in _parsed(arguments_of(call), f"{path}.function.arguments").items()
         )
         return f'<{self.tag}invoke name="{function_of(call)["name"]}">\n{parameters}\n</{self.tag}invoke>'

@@ -14,24 +14,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dialects.templates.template import (
-    Certainty,
-    Chat,
-    Fields,
-    Template,
-    TemplateError,
-    any_text,
+from dialects.templates.fields import (
     arguments_of,
-    flag,
     function_of,
     joined_parts,
+    needs_messages,
     needs_text,
     object_arguments,
     printed,
     properties_of,
     required_of,
     schema_of,
+    with_paths,
 )
+from dialects.templates.template import Certainty, Chat, Fields, Template, any_text, flag
 
 __all__ = ["TEMPLATES"]
 
@@ -52,9 +48,7 @@ class GemmaTemplate(Template):
     is_earlier: bool = False
 
     def pieces(self, chat: Chat) -> Iterator[str]:
-        messages = chat.messages
-        if not messages:
-            raise TemplateError("the template needs at least one message", "messages")
+        messages = needs_messages(chat.messages)
         yield chat.options["bos_token"]
         first = 1 if messages[0]["role"] in ("system", "developer") else 0
         yield self._system_turn(chat, messages[:first])
@@ -70,7 +64,7 @@ class GemmaTemplate(Template):
                 yield f"{TURN_BEGIN}{'model' if role == 'assistant' else role}\n"
             yield self._thought(message, path, chat, is_recent=at > last_user)
             calls = message.get("tool_calls") or ()
-            yield "".join(self._call(call, f"{path}.tool_calls[{number}]") for number, call in enumerate(calls))
+            yield "".join(self._call(call, where) for call, where in with_paths(calls, path))
             results = self._results(messages, at, calls) if calls else ""
             text = _text(message.get("content"), is_model=role == "assistant")
             yield results + text

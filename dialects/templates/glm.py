@@ -10,14 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dialects.templates.template import (
-    Certainty,
-    Chat,
-    Fields,
-    Template,
-    TemplateError,
-    choice,
-    flag,
+from dialects.templates.fields import (
     function_of,
     in_call_order,
     is_first_of_run,
@@ -27,7 +20,10 @@ from dialects.templates.template import (
     printed,
     pyjson,
     split_thinking,
+    text_or_json,
+    with_paths,
 )
+from dialects.templates.template import Certainty, Chat, Fields, Template, TemplateError, choice, flag
 
 __all__ = ["TEMPLATES"]
 
@@ -106,7 +102,7 @@ class GlmTemplate(Template):
         block = f"<think>{self.thought(thought)}</think>" if keeps_thinking and thought else self.no_thinking
         text = content.strip()
         calls = message.get("tool_calls") or ()
-        written = "".join(self._call(call, f"{path}.tool_calls[{at}]") for at, call in enumerate(calls))
+        written = "".join(self._call(call, where) for call, where in with_paths(calls, path))
         return f"<|assistant|>{between}{block}{between + text if text else ''}{written}"
 
     def visible(self, content: Any) -> str:
@@ -128,7 +124,7 @@ class GlmTemplate(Template):
     def _call(self, call: Fields, path: str) -> str:
         between = self.between
         pairs = "".join(
-            f"<arg_key>{key}</arg_key>{between}<arg_value>{_value(value)}</arg_value>{between}"
+            f"<arg_key>{key}</arg_key>{between}<arg_value>{text_or_json(value)}</arg_value>{between}"
             for key, value in object_arguments(call, path).items()
         )
         return f"{between}<tool_call>{printed(function_of(call)['name'])}{between}{pairs}</tool_call>"
@@ -154,10 +150,6 @@ class Glm5Template(GlmTemplate):
 
     def results(self, content: Any, path: str) -> list[str]:
         return [joined_parts(content)]
-
-
-def _value(value: Any) -> str:
-    return value if isinstance(value, str) else pyjson(value)
 
 
 def _shown(tool: Fields) -> Fields:

@@ -11,15 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dialects.templates.template import (
-    Certainty,
-    Chat,
-    Fields,
-    Template,
-    TemplateError,
-    any_text,
-    choice,
+from dialects.templates.fields import (
     function_of,
+    needs_messages,
     needs_text,
     printed,
     properties_of,
@@ -28,6 +22,7 @@ from dialects.templates.template import (
     schema_of,
     with_defaults,
 )
+from dialects.templates.template import Certainty, Chat, Fields, Template, TemplateError, any_text, choice
 
 __all__ = ["TEMPLATES"]
 
@@ -48,9 +43,7 @@ class HarmonyTemplate(Template):
     quotes_string_arguments: bool = True
 
     def pieces(self, chat: Chat) -> Iterator[str]:
-        messages, first = chat.messages, 0
-        if not messages:
-            raise TemplateError("the template needs at least one message", "messages")
+        messages, first = needs_messages(chat.messages), 0
         yield _message("system", _system(chat))
         instructions = None
         if messages[0]["role"] in ("system", "developer"):

@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dialects.templates.chatml import RESULT_BEGIN, RESULT_END, TURN_BEGIN, TURN_END, json_calls, turn
-from dialects.templates.template import (
-    Certainty,
-    Chat,
-    Fields,
-    Template,
-    TemplateError,
-    any_text,
+from dialects.templates.fields import (
     function_of,
     is_last_of_run,
     needs_text,
@@ -25,6 +19,7 @@ from dialects.templates.template import (
     pyjson,
     with_defaults,
 )
+from dialects.templates.template import Certainty, Chat, Fields, Template, TemplateError, any_text
 
 __all__ = ["TEMPLATES"]
 

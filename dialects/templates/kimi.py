@@ -12,19 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dialects.templates.kimi_typescript import UnwritableSchemaError, typescript_declaration
-from dialects.templates.template import (
-    Certainty,
-    Chat,
-    Fields,
-    Template,
+from dialects.templates.fields import (
     arguments_of,
-    choice,
-    flag,
     joined_parts,
     printed,
-    pyjson,
+    text_or_json,
 )
+from dialects.templates.kimi_typescript import UnwritableSchemaError, typescript_declaration
+from dialects.templates.template import Certainty, Chat, Fields, Template, choice, flag
 
 __all__ = ["TEMPLATES"]
 
@@ -106,8 +101,7 @@ def _calls(calls: Sequence[Fields]) -> str:
 
 
 def _call(call: Fields) -> str:
-    arguments = arguments_of(call)
-    written = arguments if isinstance(arguments, str) else pyjson(arguments)
+    written = text_or_json(arguments_of(call))
     call_id = printed(call.get("id", ""))
     return f"<|tool_call_begin|>{call_id}<|tool_call_argument_begin|>{written}<|tool_call_end|>"
 

@@ -13,20 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dialects.templates.template import (
-    Certainty,
-    Chat,
-    Fields,
-    Template,
+from dialects.templates.fields import (
     arguments_of,
-    choice,
-    flag,
     function_of,
     in_call_order,
     joined_parts,
     printed,
-    pyjson,
+    text_or_json,
 )
+from dialects.templates.template import Certainty, Chat, Fields, Template, choice, flag
 
 __all__ = ["TEMPLATES"]
 
@@ -120,7 +115,7 @@ def _call(call: Fields, index: int) -> str:
 
 
 def _argument(key: str, value: Any) -> str:
-    written = value if isinstance(value, str) else pyjson(value)
+    written = text_or_json(value)
     return _element("argument", written, key=key, type=TYPES.get(type(value), "object"))
 
 

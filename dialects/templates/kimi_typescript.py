@@ -9,7 +9,8 @@ Source: the tool declaration of the vendor's tokenizer code.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dialects.templates.template import Fields, pyjson
+from dialects.templates.fields import pyjson
+from dialects.templates.template import Fields
 
 __all__ = ["UnwritableSchemaError", "typescript_declaration"]
 

@@ -12,20 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dialects.templates.template import (
-    Certainty,
-    Chat,
-    Fields,
-    Option,
-    Template,
-    TemplateError,
-    any_text,
+from dialects.templates.fields import (
+    after_system,
     arguments_of,
-    flag,
     function_of,
+    needs_messages,
     printed,
     pyjson,
 )
+from dialects.templates.template import Certainty, Chat, Fields, Option, Template, TemplateError, any_text, flag
 
 __all__ = ["TEMPLATES"]
 
@@ -56,10 +51,8 @@ class LlamaTemplate(Template):
     date: str | None = None
 
     def pieces(self, chat: Chat) -> Iterator[str]:
-        messages, in_user_turn = chat.messages, chat.options["tools_in_user_message"]
-        if not messages:
-            raise TemplateError("the template needs at least one message", "messages")
-        first = 1 if messages[0]["role"] == "system" else 0
+        messages, in_user_turn = needs_messages(chat.messages), chat.options["tools_in_user_message"]
+        first = after_system(messages)
         tools = "".join(f"{json.dumps(tool, ensure_ascii=False, indent=4)}\n\n" for tool in chat.tools)
         yield chat.options["bos_token"] + _header("system")
         yield "Environment: ipython\n" if tools else ""

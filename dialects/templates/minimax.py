@@ -13,13 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dialects.templates.template import (
-    Certainty,
-    Chat,
-    Fields,
-    Template,
-    TemplateError,
-    choice,
+from dialects.templates.fields import (
+    after_system,
     function_of,
     is_first_of_run,
     is_last_of_run,
@@ -28,7 +23,10 @@ from dialects.templates.template import (
     object_arguments,
     printed,
     pyjson,
+    text_or_json,
+    with_paths,
 )
+from dialects.templates.template import Certainty, Chat, Fields, Template, TemplateError, choice
 
 __all__ = ["TEMPLATES"]
 
@@ -149,7 +147,7 @@ class M2Template(MiniMaxTemplate):
     default_system: str = DEFAULT_SYSTEM
 
     def first_message(self, messages: Sequence[Fields]) -> int:
-        return 1 if messages and messages[0]["role"] == "system" else 0
+        return after_system(messages)
 
     def head(self, chat: Chat, messages: Sequence[Fields]) -> Iterator[str]:
         content = messages[0].get("content") if messages else None
@@ -162,7 +160,7 @@ class M2Template(MiniMaxTemplate):
         calls = message.get("tool_calls")
         if not calls:
             return block + text
-        invokes = "".join(self._invoke(call, f"{path}.tool_calls[{at}]") for at, call in enumerate(calls))
+        invokes = "".join(self._invoke(call, where) for call, where in with_paths(calls, path))
         return f"{block}{text}\n<minimax:tool_call>\n{invokes}</minimax:tool_call>"
 
     def results(self, content: Any, path: str) -> list[str]:
@@ -181,7 +179,7 @@ class M2Template(MiniMaxTemplate):
 
     def _invoke(self, call: Fields, path: str) -> str:
         parameters = "".join(
-            f'<parameter name="{key}">{value if isinstance(value, str) else pyjson(value)}</parameter>\n'
+            f'<parameter name="{key}">{text_or_json(value)}</parameter>\n'
             for key, value in object_arguments(call, path).items()
         )
         return f'<invoke name="{function_of(call)["name"]}">\n{parameters}</invoke>\n'
@@ -209,9 +207,8 @@ class M3Template(MiniMaxTemplate):
         if not calls:
             return block + text
         invokes = "".join(
-            f'{NS}<invoke name="{function_of(call)["name"]}">'
-            f"{_nested(object_arguments(call, f'{path}.tool_calls[{at}]'))}{NS}</invoke>\n"
-            for at, call in enumerate(calls)
+            f'{NS}<invoke name="{function_of(call)["name"]}">{_nested(object_arguments(call, where))}{NS}</invoke>\n'
+            for call, where in with_paths(calls, path)
         )
         return f"{block}{text}{NS}<tool_call>\n{invokes}{NS}</tool_call>"
 

@@ -15,20 +15,17 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from dialects.templates.template import (
-    Certainty,
-    Chat,
-    Fields,
-    Option,
-    Template,
-    TemplateError,
-    any_text,
+from dialects.templates.fields import (
+    after_system,
     arguments_of,
     function_of,
+    needs_messages,
     needs_text,
     printed,
     pyjson,
+    with_paths,
 )
+from dialects.templates.template import Certainty, Chat, Fields, Option, Template, TemplateError, any_text
 
 __all__ = ["TEMPLATES"]
 
@@ -109,8 +106,8 @@ class NemoTemplate(MistralTemplate):
     quotes_string_arguments: bool = True
 
     def pieces(self, chat: Chat) -> Iterator[str]:
-        messages = chat.messages
-        first = _after_system(messages)
+        messages = needs_messages(chat.messages)
+        first = after_system(messages)
         others = range(first, len(messages))
         speakers = (at for at in others if messages[at]["role"] != "tool" and messages[at].get("tool_calls") is None)
         _check_turns(messages, speakers)
@@ -125,7 +122,7 @@ class NemoTemplate(MistralTemplate):
                 system = messages[:first] if index + 1 == len(messages) else ()
                 yield f"{USER_BEGIN}{self.question(content, f'{path}.content', system)}{USER_END}"
             elif calls is not None:
-                yield self.calls([(call, f"{path}.tool_calls[{at}]") for at, call in enumerate(calls)], eos)
+                yield self.calls(list(with_paths(calls, path)), eos)
             elif role == "assistant":
                 yield needs_text(content, f"{path}.content") + eos
             elif role == "tool":
@@ -215,8 +212,8 @@ class MinistralTemplate(MistralTemplate):
     default_system: str
 
     def pieces(self, chat: Chat) -> Iterator[str]:
-        messages = chat.messages
-        first = _after_system(messages)
+        messages = needs_messages(chat.messages)
+        first = after_system(messages)
         system = _with_thinking(messages[0].get("content"), "messages[0].content") if first else self.default_system
         yield f"{chat.options['bos_token']}{SYSTEM_BEGIN}{system}{SYSTEM_END}"
         yield f"{TOOLS_BEGIN}{pyjson(list(chat.tools))}{TOOLS_END}" if chat.tools else ""
@@ -253,12 +250,6 @@ class MinistralTemplate(MistralTemplate):
                 text = [{"type": "text", "text": message["content"]}] if message["content"] else []
                 message["content"] = [{"type": "thinking", "thinking": reasoning}, *text]
         return messages
-
-
-def _after_system(messages: Sequence[Fields]) -> int:
-    if not messages:
-        raise TemplateError("the template needs at least one message", "messages")
-    return 1 if messages[0]["role"] == "system" else 0
 
 
 def _check_turns(messages: Sequence[Fields], places: Iterable[int]) -> None:

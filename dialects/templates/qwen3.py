@@ -19,19 +19,15 @@ from dialects.templates.chatml import (
     json_tools,
     turn,
 )
-from dialects.templates.template import (
-    Certainty,
-    Chat,
-    Fields,
-    Template,
-    TemplateError,
-    flag,
+from dialects.templates.fields import (
     is_first_of_run,
     is_last_of_run,
+    needs_messages,
     needs_text,
     printed,
     split_thinking,
 )
+from dialects.templates.template import Certainty, Chat, Fields, Template, flag
 
 __all__ = ["TEMPLATES"]
 
@@ -48,9 +44,7 @@ class Qwen3Template(Template):
     always_thinks: bool = False
 
     def pieces(self, chat: Chat) -> Iterator[str]:
-        messages = chat.messages
-        if not messages:
-            raise TemplateError("the template needs at least one message", "messages")
+        messages = needs_messages(chat.messages)
         yield _system_turn(chat)
         query = _last_query(messages) if self.thinks else 0
         for index, message in enumerate(messages):
@@ -80,9 +74,7 @@ class Qwen25Template(Template):
     quotes_string_arguments: bool = True
 
     def pieces(self, chat: Chat) -> Iterator[str]:
-        messages = chat.messages
-        if not messages:
-            raise TemplateError("the template needs at least one message", "messages")
+        messages = needs_messages(chat.messages)
         yield self._system_turn(chat)
         for index, message in enumerate(messages):
             role, content, calls = message["role"], message.get("content"), message.get("tool_calls")

@@ -12,21 +12,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from dialects.templates.chatml import RESULT_BEGIN, RESULT_END, TURN_BEGIN, TURN_END, is_query, turn
-from dialects.templates.template import (
-    Certainty,
-    Chat,
-    Fields,
-    Template,
-    TemplateError,
-    flag,
+from dialects.templates.fields import (
+    after_system,
     function_of,
     is_last_of_run,
+    needs_messages,
     needs_text,
     object_arguments,
     printed,
     pyjson,
     split_thinking,
+    text_or_json,
+    with_paths,
 )
+from dialects.templates.template import Certainty, Chat, Fields, Template, TemplateError, flag
 
 __all__ = ["TEMPLATES"]
 
@@ -80,10 +79,8 @@ class CoderTemplate(Template):
     takes_string_arguments: bool = False
 
     def pieces(self, chat: Chat) -> Iterator[str]:
-        messages = chat.messages
-        if not messages:
-            raise TemplateError("the template needs at least one message", "messages")
-        first = 1 if messages[0]["role"] == "system" else 0
+        messages = needs_messages(chat.messages)
+        first = after_system(messages)
         parts = [needs_text(messages[0].get("content"), "messages[0].content")] if first else []
         if chat.tools:
             catalogue = "".join(map(_tool_in_tags, chat.tools))
@@ -117,9 +114,7 @@ class Qwen35Template(Template):
     value: Callable[[Any], str]
 
     def pieces(self, chat: Chat) -> Iterator[str]:
-        messages = chat.messages
-        if not messages:
-            raise TemplateError("the template needs at least one message", "messages")
+        messages = needs_messages(chat.messages)
         texts = [_text(message.get("content"), f"messages[{index}].content") for index, message in enumerate(messages)]
         yield self._system_turn(chat, texts[0])
         query = _last_query(messages, texts)
@@ -179,7 +174,7 @@ def _last_query(messages: Sequence[Fields], texts: Sequence[str]) -> int:
 
 
 def _calls(calls: Sequence[Fields], path: str, value: Callable[[Any], str]) -> str:
-    return "\n".join(_call(call, f"{path}.tool_calls[{at}]", value) for at, call in enumerate(calls))
+    return "\n".join(_call(call, where, value) for call, where in with_paths(calls, path))
 
 
 def _call(call: Fields, path: str, value: Callable[[Any], str]) -> str:
@@ -190,10 +185,6 @@ def _call(call: Fields, path: str, value: Callable[[Any], str]) -> str:
 
 def _python_value(value: Any) -> str:
     return pyjson(value) if isinstance(value, dict | list | tuple) else printed(value)
-
-
-def _json_value(value: Any) -> str:
-    return value if isinstance(value, str) else pyjson(value)
 
 
 def _tool_in_tags(tool: Fields) -> str:
@@ -238,14 +229,14 @@ TEMPLATES = (
         name="Qwen3.6",
         certainty=Certainty.COPY,
         models=r"qwen[-_ ]?3\.6",
-        value=_json_value,
+        value=text_or_json,
         options={**_THINKING, "preserve_thinking": flag(False)},
     ),
     Qwen35Template(
         name="Qwen3.8",
         certainty=Certainty.COPY,
         models=r"qwen[-_ ]?3\.8",
-        value=_json_value,
+        value=text_or_json,
         effort=EFFORT,
         options={**_THINKING, "preserve_thinking": flag(True)},
     ),

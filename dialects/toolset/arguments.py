@@ -5,16 +5,19 @@ level of the schema is checked here: what is required, what is not permitted, an
 argument. Deeper levels are the tool's own business. `check_schema` says whether it is a JSON Schema at all.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from dialects.engine.rendering import compact_json
 from dialects.engine.schema import TYPE_NAMES, kinds_of, property_schema
 from dialects.messages import MessageError
 from dialects.toolset.results import ToolError
 
-__all__ = ["InvalidArgumentsError", "check_against_schema", "check_schema", "described"]
+__all__ = ["InvalidArgumentsError", "check_against_schema", "check_schema", "validated"]
+
+T = TypeVar("T")
 
 _MOST_FAULTS = 10
 _MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions")
@@ -47,7 +50,15 @@ class InvalidArgumentsError(Exception):
         return ToolError(message, "Invalid arguments", kind="invalid-arguments")
 
 
-def described(error: ValidationError) -> InvalidArgumentsError:
+def validated(validate: Callable[[str], T], arguments: Mapping[str, Any]) -> T:
+    """What pydantic makes of the arguments' JSON text. Raises InvalidArgumentsError."""
+    try:
+        return validate(compact_json(arguments))
+    except ValidationError as error:
+        raise _described(error) from error
+
+
+def _described(error: ValidationError) -> InvalidArgumentsError:
     """pydantic's complaint, a line for every fault. What the model wrote is not repeated: it may be long."""
     faults = []
     for fault in error.errors(include_url=False, include_context=False, include_input=False):

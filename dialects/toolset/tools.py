@@ -10,13 +10,24 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Generic, ParamSpec, TypeAlias, TypeVar, get_args, get_origin, overload
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    ParamSpec,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    overload,
+)
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from dialects.engine.rendering import compact_json
 from dialects.messages import Tool, read_tools
-from dialects.toolset.arguments import InvalidArgumentsError, check_against_schema, check_schema, described
+from dialects.toolset.arguments import InvalidArgumentsError, check_against_schema, check_schema, validated
 from dialects.toolset.calling import call
 from dialects.toolset.descriptions import read_docstring
 from dialects.toolset.signatures import Parameters, ToolDefinitionError, schema_of_model
@@ -115,11 +126,7 @@ class TypedTool(CallableTool, Generic[Params]):
         return super().definition
 
     def bind(self, arguments: dict[str, Any]) -> BoundCall:
-        try:
-            params = self.params.model_validate_json(_json(arguments))
-        except ValidationError as error:
-            raise described(error) from error
-        return partial(call, self.__call__, params)
+        return partial(call, self.__call__, validated(self.params.model_validate_json, arguments))
 
 
 class FunctionTool(CallableTool, Generic[P, R]):
@@ -162,35 +169,25 @@ class FunctionTool(CallableTool, Generic[P, R]):
         if self._parameters is None:
             check_against_schema(arguments, self.parameters)
             return partial(call, self.function, **_accepted(self.function, arguments))
-        try:
-            bound = self._parameters.bind(_json(arguments))
-        except ValidationError as error:
-            raise described(error) from error
+        bound = validated(self._parameters.bind, arguments)
         return partial(call, self.function, *bound.args, **bound.kwargs)
 
 
+class ToolOptions(TypedDict, total=False):
+    """What `tool` may be told beside the function; it says what each means."""
+
+    name: str | None
+    description: str | None
+    field_descriptions: Mapping[str, str] | None
+    schema: Mapping[str, Any] | None
+    needs_approval: bool
+    timeout: float | None
+
+
 @overload
-def tool(
-    function: Callable[P, R],
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    field_descriptions: Mapping[str, str] | None = None,
-    schema: Mapping[str, Any] | None = None,
-    needs_approval: bool = False,
-    timeout: float | None = None,
-) -> FunctionTool[P, R]: ...
+def tool(function: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R]: ...
 @overload
-def tool(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    field_descriptions: Mapping[str, str] | None = None,
-    schema: Mapping[str, Any] | None = None,
-    needs_approval: bool = False,
-    timeout: float | None = None,
-) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(**options: Unpack[ToolOptions]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a tool of a typed function: a decorator, with or without options, or called with a function or bound method.
 
@@ -223,7 +220,3 @@ def _accepted(function: Callable[..., object], arguments: dict[str, Any]) -> dic
     except TypeError as error:
         raise InvalidArgumentsError([str(error)]) from error
     return arguments
-
-
-def _json(arguments: dict[str, Any]) -> str:
-    return compact_json(arguments)
