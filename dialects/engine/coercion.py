@@ -5,8 +5,9 @@ as it arrives. With any other schema it is read as JSON where it parses to a typ
 text. Without a schema it is read as JSON where it is JSON: an object, an array, a number, true, false, null or one
 quoted string. White space around JSON is layout; that of a text is the text's own.
 
-`coerce` reads, `write_value` is its mirror: whatever is valid under its schema comes back as it was. So a string is
-written as JSON, quotes and all, wherever the schema allows anything else beside strings.
+`coerce` reads, `write_value` is its mirror (`argument_texts` for a whole call): whatever is valid under its schema
+comes back as it was. So a string is written as JSON, quotes and all, wherever the schema allows anything else beside
+strings.
 
 The JSON text of a value is the model's own (`12e3`, `3.0`, `12345678901234567890123`). `3.0` is an integer, as JSON
 Schema has it, and stays `3.0`; `3.5` is none. What a schema excludes outright but plainly means is read, and named:
