@@ -90,10 +90,20 @@ class MarkerSet:
         found = (self._complete if final else self._begun).search(text, start)
         if found is None:
             return len(text), None
-        marker = found.group()
-        if not final and (marker not in self.literals or (found.end() == len(text) and marker in self._longer)):
+        marker = found[0]
+        if not final and found.end() == len(text) and (marker not in self.literals or marker in self._longer):
             return found.start(), None
         return found.start(), marker
+
+    def split(self, text: str) -> tuple[str, str] | None:
+        """The text up to what may be the beginning of a marker, and the rest; None: it holds a whole one."""
+        found = self._begun.search(text)
+        if found is None:
+            return text, ""
+        if found.end() < len(text) or found[0] in self.literals:
+            return None
+        index = found.start()
+        return text[:index], text[index:]
 
     def held_suffix(self, text: str, start: int) -> int:
         """Where the suffix of `text[start:]` begins that is a proper prefix of a marker; `len(text)` if none is."""
@@ -114,7 +124,7 @@ class TagSet(MarkerSet):
     ones. Before the name stands the `mark`; both have at most `_LONGEST_TAG` characters, and no `<` among them.
     """
 
-    __slots__ = ("_arguments", "_at_end", "_next")
+    __slots__ = ("_arguments",)
 
     def __init__(
         self,
@@ -132,28 +142,14 @@ class TagSet(MarkerSet):
         self.leads = tuple(dict.fromkeys(("<", *(literal[0] for literal in sorted(self.literals)))))
         kinds = [("", self._arguments[0], ""), ("/", self._arguments[1], closing_too)]
         tags = "|".join(_tag(mark, *kind) for kind in kinds if kind[1])
-        cut_tags = "|".join(_cut_tag(mark, *kind) for kind in kinds if kind[1])
+        begun_tags = "|".join(_begun_tag(mark, *kind) for kind in kinds if kind[1])
         literal = "".join(f"|{re.escape(one)}" for one in sorted(self.literals, key=len, reverse=True))
         begun_literal = f"|{self._begun.pattern}" if self.literals else ""
-        self._at_end = re.compile(rf"<(?:{tags})(?=[\s=/>]|\Z){literal}")
-        self._next = re.compile(rf"<(?:(?P<tag>(?:{tags})(?=[\s=/>]))|(?:{cut_tags}|)\Z){begun_literal}")
-        self._begun = re.compile(rf"<(?:{cut_tags}|)\Z{begun_literal}")
+        self._complete = re.compile(rf"<(?:{tags})(?=[\s=/>]|\Z){literal}")
+        self._begun = re.compile(rf"<(?:{begun_tags}|\Z){begun_literal}")
         self._longest = max(_LONGEST_TAG, *map(len, self.literals), 0)
         if not self.literals:
             self._longer = set()
-
-    def find(self, text: str, start: int, *, final: bool = False) -> tuple[int, str | None]:
-        """As `MarkerSet.find`."""
-        found = (self._at_end if final else self._next).search(text, start)
-        if found is None:
-            return len(text), None
-        marker = found.group()
-        is_tag = found.lastgroup is not None
-        if not (final or is_tag) and (
-            marker not in self.literals or (found.end() == len(text) and marker in self._longer)
-        ):
-            return found.start(), None
-        return found.start(), marker
 
     def without(self, literals: Iterable[str]) -> "TagSet":
         """A set that lacks some of the literals."""
@@ -165,10 +161,11 @@ def _tag(mark: Mark, slash: str, names: tuple[str, ...], other_names: str) -> st
     return f"{slash}{mark.pattern}(?:{'|'.join([*map(re.escape, names), *filter(None, [other_names])])})"
 
 
-def _cut_tag(mark: Mark, slash: str, names: tuple[str, ...], other_names: str) -> str:
-    """The same of what begins one."""
-    name = f"(?:{begun(names)}|{other_names})" if other_names else begun(names)
-    return slash + mark.begun(name)
+def _begun_tag(mark: Mark, slash: str, names: tuple[str, ...], other_names: str) -> str:
+    """The same with what follows the name, or at the end of the text of what begins one."""
+    whole = "|".join([*map(re.escape, names), *filter(None, [other_names])])
+    begun_name = f"(?:{begun(names)}|{other_names})" if other_names else begun(names)
+    return slash + mark.begun(rf"(?:(?:{whole})(?=[\s=/>])|{begun_name}\Z)")
 
 
 @cache
