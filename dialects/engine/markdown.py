@@ -66,16 +66,30 @@ class Markdown:
 
     def update(self, text: str) -> bool:
         """Follow the next piece of the text. Whether the state behind it is settled."""
+        if not (self.blank or self.closing or "\n" in text):
+            if self._run or "`" in text:
+                self._read_spans(text)
+            return not self._run
         if self._run or self.closing or "`" in text or "~" in text:
             self.read(text)
-            return self.settled
+            return not (self.blank or self._run or self.closing)
         if "\n" in text:
             if self.opening or self._spans:
                 self._end_line()
-            self.blank = not text.rpartition("\n")[2].strip()
-        elif self.blank:
-            self.blank = not text.strip()
+            text = text.rpartition("\n")[2]
+        self.blank = not text.strip()
         return not self.blank
+
+    def _read_spans(self, text: str) -> None:
+        """The same in the middle of a line, where only backticks matter."""
+        length = self._run_length if self._run == "`" else 0
+        for part in text.split("`"):
+            if part and length:
+                self._mark("`", length)
+                length = 0
+            length += 1
+        self._run_length = length - 1
+        self._run = "`" if self._run_length else ""
 
     def read(self, text: str, *, until_closed: bool = False) -> int:
         """The same, run by run; with `until_closed` only to the end of the fence. How much has been read."""

@@ -100,10 +100,10 @@ class MarkerSet:
         found = self._begun.search(text)
         if found is None:
             return text, ""
-        if found.end() < len(text) or found[0] in self.literals:
+        begun = found[0]
+        if found.end() < len(text) or begun in self.literals:
             return None
-        index = found.start()
-        return text[:index], text[index:]
+        return text[: -len(begun)], begun
 
     def held_suffix(self, text: str, start: int) -> int:
         """Where the suffix of `text[start:]` begins that is a proper prefix of a marker; `len(text)` if none is."""
