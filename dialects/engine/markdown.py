@@ -66,19 +66,20 @@ class Markdown:
 
     def update(self, text: str) -> bool:
         """Follow the next piece of the text. Whether the state behind it is settled."""
-        if not (self.blank or self.closing or "\n" in text):
-            if self._run or "`" in text:
-                self._read_spans(text)
-            return not self._run
         if self._run or self.closing or "`" in text or "~" in text:
-            self.read(text)
+            if self.blank or self.closing or "\n" in text:
+                self.read(text)
+            else:
+                self._read_spans(text)
             return not (self.blank or self._run or self.closing)
         if "\n" in text:
             if self.opening or self._spans:
                 self._end_line()
             text = text.rpartition("\n")[2]
-        self.blank = not text.strip()
-        return not self.blank
+        elif not self.blank:
+            return True
+        self.blank = is_blank = not text.strip()
+        return not is_blank
 
     def _read_spans(self, text: str) -> None:
         """The same in the middle of a line, where only backticks matter."""
