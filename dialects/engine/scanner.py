@@ -149,11 +149,10 @@ class Scanner(ABC):
     def feed(self, text: str) -> list[Event]:
         """The events that the next piece of the stream gives. Raises TypeError for anything but a str."""
         if text.__class__ is str:
-            if self._in_plain_text and self._begins_nothing(text):
-                tape = self.tape
-                if text and not tape.text:
-                    tape.base += len(text)
-                    return [Text(text)]
+            tape = self.tape
+            if self._in_plain_text and text and not tape.text and self._begins_nothing(text):
+                tape.base += len(text)
+                return [Text(text)]
             if self._quick is not None and (events := self._quick(text)) is not None:
                 return events
         elif not isinstance(text, str):
