@@ -100,10 +100,10 @@ class MarkerSet:
         found = self._begun.search(text)
         if found is None:
             return text, ""
-        begun = found[0]
-        if found.end() < len(text) or begun in self.literals:
+        rest = found[0]
+        if found.end() < len(text) or rest in self.literals:
             return None
-        return text[: -len(begun)], begun
+        return text[: -len(rest)], rest
 
     def held_suffix(self, text: str, start: int) -> int:
         """Where the suffix of `text[start:]` begins that is a proper prefix of a marker; `len(text)` if none is."""
