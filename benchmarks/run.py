@@ -21,7 +21,16 @@ from typing import NamedTuple, Protocol
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.streams import TOOLS, Stream, damaged_calls, large_call, plain_prose, prose_with_tags, small_calls
+from benchmarks.streams import (
+    TOOLS,
+    Stream,
+    answer_with_code,
+    damaged_calls,
+    large_call,
+    plain_prose,
+    prose_with_tags,
+    small_calls,
+)
 from dialects import Event, Text, ToolDropped, ToolEnd, create_inband_scanner, dialect_names
 
 CHUNK_CHARS = 4
@@ -81,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     bench = _bench(options.dialect, quick=options.quick)
     sizes = [50 * KB, 200 * KB] if options.quick else [50 * KB, 200 * KB, MB, 4 * MB]
-    streams = [plain_prose(MB), prose_with_tags(MB), small_calls(options.dialect, 200 * KB)]
+    streams = [plain_prose(MB), prose_with_tags(MB), answer_with_code(MB), small_calls(options.dialect, 200 * KB)]
     streams += [large_call(options.dialect, size) for size in sizes]
     in_chunks, in_one = _clean_tables(bench, streams)
     if not options.quick:
@@ -104,10 +113,10 @@ def _bench(dialect: str, *, quick: bool) -> "Bench":
 def _overview(*, quick: bool) -> None:
     """A line for each dialect. Quick, all sizes are small."""
     text, argument, small = (200 * KB, 50 * KB, 10 * KB) if quick else (MB, 200 * KB, MB)
-    _print_line("x floor:", ("prose", "with tags", "argument", "4 over 1", "one piece", "x argument"))
+    _print_line("x floor:", ("prose", "with tags", "with code", "argument", "4 over 1", "one piece", "x argument"))
     for dialect in dialect_names():
         bench = _bench(dialect, quick=quick)
-        streams = (plain_prose(text), prose_with_tags(text), large_call(dialect, argument))
+        streams = (plain_prose(text), prose_with_tags(text), answer_with_code(text), large_call(dialect, argument))
         to_floor = [bench.measure(stream, CHUNK_CHARS).ratio for stream in streams]
         calls = [large_call(dialect, size) for size in (small, 4 * small)]
         chunks = [bench.measure(call, CHUNK_CHARS) for call in calls]

@@ -15,6 +15,7 @@ from dialects import get_dialect
 __all__ = [
     "TOOLS",
     "Stream",
+    "answer_with_code",
     "damaged_calls",
     "large_call",
     "plain_prose",
@@ -69,6 +70,69 @@ def prose_with_tags(size: int) -> Stream:
         "a text like this. Nothing here calls a tool.\n\n"
     )
     return Stream("prose with tags", _fill(paragraph, size))
+
+
+def answer_with_code(size: int) -> Stream:
+    """What a coding assistant writes: Markdown, with code in spans and fences."""
+    return Stream("answer with code", _fill(_ANSWER, size))
+
+
+_ANSWER = """## Why the list is empty
+
+`loadItems()` runs before the `<ItemList>` is mounted, so `ref.current` is still `null`. There are **two** ways out:
+
+1. Load them in `useEffect`, which runs after the first render.
+2. Keep a `Map<string, Item[]>` outside, and render from that.
+
+I would take the first one:
+
+```tsx
+export function ItemList({ url, limit = 20 }: Props) {
+  const [items, setItems] = useState<Item[]>([]);
+
+  useEffect(() => {
+    fetch(`${url}?limit=${limit}`)
+      .then((response) => response.json())
+      .then((found) => setItems(found.filter((item) => item.size > 0 && item.size < limit)));
+  }, [url, limit]);
+
+  return (
+    <ul className="items">
+      {items.map((item) => (
+        <li key={item.id}><a href={item.href}>{item.name}</a></li>
+      ))}
+    </ul>
+  );
+}
+```
+
+The server needs no change. It answers with what `GET /items` has always given:
+
+```json
+{
+  "items": [{"id": 1, "name": "tide table", "size": 12, "tags": ["sea", "time"]}],
+  "next": null
+}
+```
+
+If you render on the server, too, put the first page into the document:
+
+```html
+<script type="application/json" id="first-page">{"items": []}</script>
+<div id="root"><p class="hint">Loading &hellip;</p></div>
+```
+
+To try it, run `npm test -- --watch` and open <http://localhost:3000/>. In Python the same check is one line:
+
+```python
+def shown(items: list[dict[str, int]], limit: int = 20) -> list[dict[str, int]]:
+    '''Those of the items that are neither empty nor too large.'''
+    return [item for item in items if 0 < item["size"] < limit]  # `limit` itself is too large
+```
+
+Let me know if the list still stays empty after that.
+
+"""
 
 
 def small_calls(dialect: str, size: int) -> Stream:

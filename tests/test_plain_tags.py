@@ -144,6 +144,15 @@ class TestFences:
         assert (calls_of(events), text_of(events).rstrip("\n")) == ([("later", ())], prose)
 
     @plain_tag_dialects
+    @pytest.mark.parametrize("line", ["``` x", "``` ` x", "~~~ x"])
+    def test_a_line_that_only_begins_like_the_fences_end_leaves_it_open_wherever_it_is_cut(
+        self, name: str, line: str
+    ) -> None:
+        prose = f"{line[:3]}\n{line}\n{written(name)}\n{line[:3]}"
+        events = read(name, f"{prose}\n{written(name, LATER)}")
+        assert (calls_of(events), text_of(events).rstrip("\n")) == ([("later", ())], prose)
+
+    @plain_tag_dialects
     @pytest.mark.parametrize("run", ["```", "~~~~"])
     def test_several_fences(self, name: str, run: str) -> None:
         prose = f"{run}\n{written(name)}\n{run}\nand\n{run}xml\n{written(name)}\n{run}"

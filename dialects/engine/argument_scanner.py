@@ -92,7 +92,13 @@ class ArgumentScanner(Scanner):
 
     def finish_arguments(self, end: int) -> Arguments:
         """The open call's arguments, which end at position `end`."""
-        return self.reader.finish(end, self.sink())
+        arguments = self.reader.finish(end, self.sink())
+        call, tape, start = self.open_call, self.tape, self.reader.start
+        if self.reader.is_verbatim and call.shown and call.start < tape.base:
+            before, behind = tape.slice(call.start, start), tape.slice(start + len(arguments.text), tape.pos)
+            tape.clear_mark()  # what it kept of a large call is in the arguments' text
+            call.raw = "".join((before, arguments.text, behind))
+        return arguments
 
     def run_reader(self) -> RunReader | None:
         is_reading = self.state == self.args and self._candidates.ahead is None

@@ -168,6 +168,8 @@ class ArgumentReader(Reader):
         """Whether the value belongs to a top-level key that was there before."""
         self._quote_end: int | None = None
         """Where a string ends, if the token after it is as expected."""
+        self.is_verbatim = False
+        """Whether the finished arguments' text is what stands on the tape from `start` on."""
         self._scalar_start = 0
 
     # What a scanner calls.
@@ -243,6 +245,7 @@ class ArgumentReader(Reader):
 
     def _finished(self) -> Arguments:
         text = self._written()
+        self.is_verbatim = self._pieces is None
         value, has_duplicates = load(text)
         for key, whole in self._runs.items():
             if value.get(key) == whole:

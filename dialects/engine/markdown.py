@@ -11,7 +11,7 @@ from dialects.engine.tape import Tape
 
 __all__ = ["LONGEST_SPAN", "FenceClose", "Markdown", "NestedMarkdown", "SpanClose"]
 
-_TOKEN = re.compile(r"\n|`+|~+|[^\n`~]+")
+_TOKEN = re.compile(r"\n|`+|~+")
 _SPAN_TOKEN = re.compile(r"\n|`+")
 LONGEST_SPAN = 4000
 """How far ahead, in characters, the end of a code span is looked for."""
@@ -45,8 +45,8 @@ class Markdown:
 
     @property
     def settled(self) -> bool:
-        """Whether text without a line's end, a backtick or a tilde changes nothing."""
-        return not self.blank and not self._run and not self.closing
+        """Whether text without a line's end or a backtick changes nothing."""
+        return not (self.blank or self._run or self.closing)
 
     @property
     def spans(self) -> frozenset[int]:
@@ -64,16 +64,33 @@ class Markdown:
         self._end_run()
         self.blank = True
 
-    def update(self, text: str) -> None:
-        """Follow the next piece of the text."""
-        if self._run or "`" in text or "~" in text:
-            self.read(text)
-            return
-        line = text.rfind("\n")
-        if line >= 0:
-            self._end_line()
-        if self.blank or self.closing or line >= 0:
-            self._other(text[line + 1 :])
+    def update(self, text: str) -> bool:
+        """Follow the next piece of the text. Whether the state behind it is settled."""
+        if self._run or self.closing or "`" in text or "~" in text:
+            if self.blank or self.closing or "\n" in text:
+                self.read(text)
+            else:
+                self._read_spans(text)
+            return not (self.blank or self._run or self.closing)
+        if "\n" in text:
+            if self.opening or self._spans:
+                self._end_line()
+            text = text.rpartition("\n")[2]
+        elif not self.blank:
+            return True
+        self.blank = is_blank = not text.strip()
+        return not is_blank
+
+    def _read_spans(self, text: str) -> None:
+        """The same in the middle of a line, where only backticks matter."""
+        length = self._run_length if self._run == "`" else 0
+        for part in text.split("`"):
+            if part and length:
+                self._mark("`", length)
+                length = 0
+            length += 1
+        self._run_length = length - 1
+        self._run = "`" if self._run_length else ""
 
     def read(self, text: str, *, until_closed: bool = False) -> int:
         """The same, run by run; with `until_closed` only to the end of the fence. How much has been read."""
@@ -86,18 +103,22 @@ class Markdown:
             self._end_run()
             if until_closed and self.fence is None:
                 return start
-        for match in _TOKEN.finditer(text, start):
-            token = match.group()
-            if token == "\n":
+        while (token := _TOKEN.search(text, start)) is not None:
+            begin, end = token.span()
+            if (self.blank or self.closing) and text[start:begin].strip():
+                self._words()
+            start = end
+            char = text[begin]
+            if char == "\n":
                 self._end_line()
-            elif token[0] not in "`~":
-                self._other(token)
-            elif match.end() == len(text):
-                self._run, self._run_length = token[0], len(token)
+            elif end == len(text):
+                self._run, self._run_length = char, end - begin
             else:
-                self._mark(token[0], len(token))
+                self._mark(char, end - begin)
             if until_closed and self.fence is None:
-                return match.end()
+                return end
+        if (self.blank or self.closing) and text[start:].strip():
+            self._words()
         return len(text)
 
     def end(self) -> None:
@@ -116,11 +137,12 @@ class Markdown:
             self.unclosed = False
         self.blank = True
         self.opening = self.closing = False
-        self._spans.clear()
+        if self._spans:
+            self._spans.clear()
 
-    def _other(self, text: str) -> None:
-        if text and not text.isspace():
-            self.blank = self.closing = False
+    def _words(self) -> None:
+        """Something else than white space, a backtick or a tilde, where that matters."""
+        self.blank = self.closing = False
 
     def _mark(self, char: str, length: int) -> None:
         """A run of backticks or tildes."""
@@ -128,7 +150,6 @@ class Markdown:
         if self.opening and char == "`" and self.fence and self.fence[0] == "`":
             self._spans[self.fence[1]] = None
             self.fence = None
-            self.opening = False
         if self.fence is not None:
             self.closing = blank and char == self.fence[0] and length >= self.fence[1]
         elif blank and length >= 3:
@@ -175,11 +196,11 @@ class NestedMarkdown(Markdown):
         self._length = length
         super()._mark(char, length)
 
-    def _other(self, text: str) -> None:
-        if self.closing and self.fence is not None and text and not text.isspace():
+    def _words(self) -> None:
+        if self.closing and self.fence is not None:
             self._outer.append(self.fence)
             self.fence = (self.fence[0], self._length)
-        super()._other(text)
+        super()._words()
 
     def _end_line(self) -> None:
         super()._end_line()

@@ -89,10 +89,20 @@ class MarkerSet:
         found = ((self._at_end if final else self._next) or self._compile(final=final)).search(text, start)
         if found is None:
             return len(text), None
-        marker = found.group()
-        if not final and (marker not in self.literals or (found.end() == len(text) and marker in self._longer)):
+        marker = found[0]
+        if not final and found.end() == len(text) and (marker not in self.literals or marker in self._longer):
             return found.start(), None
         return found.start(), marker
+
+    def split(self, text: str) -> tuple[str, str] | None:
+        """The text up to what may be the beginning of a marker, and the rest; None: it holds a whole one."""
+        found = (self._next or self._compile()).search(text)
+        if found is None:
+            return text, ""
+        rest = found[0]
+        if found.end() < len(text) or rest in self.literals:
+            return None
+        return text[: -len(rest)], rest
 
     def held_suffix(self, text: str, start: int) -> int:
         """Where the suffix of `text[start:]` begins that is a proper prefix of a marker; `len(text)` if none is."""
@@ -143,19 +153,6 @@ class TagSet(MarkerSet):
         self.leads = tuple(dict.fromkeys(("<", *self.leads)))
         self._longest = max(_LONGEST_TAG, self._longest)
 
-    def find(self, text: str, start: int, *, final: bool = False) -> tuple[int, str | None]:
-        """As `MarkerSet.find`."""
-        found = ((self._at_end if final else self._next) or self._compile(final=final)).search(text, start)
-        if found is None:
-            return len(text), None
-        marker = found.group()
-        is_tag = found.lastgroup is not None
-        if not (final or is_tag) and (
-            marker not in self.literals or (found.end() == len(text) and marker in self._longer)
-        ):
-            return found.start(), None
-        return found.start(), marker
-
     def without(self, literals: Iterable[str]) -> "TagSet":
         """A set that lacks some of the literals."""
         return _tag_set(self.literals - frozenset(literals), *self._arguments)
@@ -163,12 +160,11 @@ class TagSet(MarkerSet):
     def _source(self, *, final: bool) -> str:
         opening, closing, closing_too, mark = self._arguments
         kinds = [kind for kind in (("", opening, ""), ("/", closing, closing_too)) if kind[1]]
-        tags = "|".join(_tag(mark, *kind) for kind in kinds)
         if final:
+            tags = "|".join(_tag(mark, *kind) for kind in kinds)
             return "|".join(filter(None, [rf"<(?:{tags})(?=[\s=/>]|\Z)", _any_of(self.literals)]))
-        cut_tags = "|".join(_cut_tag(mark, *kind) for kind in kinds)
-        tag = rf"<(?:(?P<tag>(?:{tags})(?=[\s=/>]))|(?:{cut_tags}|)\Z)"
-        return "|".join(filter(None, [tag, _any_begun(self.literals)]))
+        begun_tags = "|".join(_begun_tag(mark, *kind) for kind in kinds)
+        return "|".join(filter(None, [rf"<(?:{begun_tags}|\Z)", _any_begun(self.literals)]))
 
 
 def _any_of(literals: Iterable[str]) -> str:
@@ -189,10 +185,11 @@ def _tag(mark: Mark, slash: str, names: tuple[str, ...], other_names: str) -> st
     return f"{slash}{mark.pattern}(?:{'|'.join([*map(re.escape, names), *filter(None, [other_names])])})"
 
 
-def _cut_tag(mark: Mark, slash: str, names: tuple[str, ...], other_names: str) -> str:
-    """The same of what begins one."""
-    name = f"(?:{begun(names)}|{other_names})" if other_names else begun(names)
-    return slash + mark.begun(name)
+def _begun_tag(mark: Mark, slash: str, names: tuple[str, ...], other_names: str) -> str:
+    """The same with what follows the name, or at the end of the text of what begins one."""
+    whole = "|".join([*map(re.escape, names), *filter(None, [other_names])])
+    begun_name = f"(?:{begun(names)}|{other_names})" if other_names else begun(names)
+    return slash + mark.begun(rf"(?:(?:{whole})(?=[\s=/>])|{begun_name}\Z)")
 
 
 @cache

@@ -173,7 +173,7 @@ class PlainTagScanner(Scanner):
         self._never_ends = False
         self._may_be_prose = False
         super()._reset()
-        self._begins_nothing = frozenset((*self.text_markers.leads, "\n", "`", "~")).isdisjoint
+        self._begins_nothing = frozenset((*self.text_markers.leads, "\n", "`")).isdisjoint
 
     def _read_generation_prompt(self) -> None:
         super()._read_generation_prompt()
@@ -224,28 +224,23 @@ class PlainTagScanner(Scanner):
 
     def _plain_text(self, chunk: str) -> list[Event] | None:
         tape = self.tape
-        text = tape.text + chunk
-        for lead in self.text_markers.leads:
-            if lead in text:
-                index, marker = self.text_markers.find(text, 0)
-                if marker is not None:
-                    return None
-                tape.text = text[index:]
-                chunk = text[:index]
-                break
-        tape.base += len(chunk)
-        markdown = self.markdown
-        markdown.update(chunk)
-        text = chunk.rstrip("\n")
-        newlines = self._text_newlines
-        if text:
-            self._said = True
-            self._text_newlines = len(chunk) - len(text)
-            self._in_plain_text = self._text_newlines == 0 and markdown.settled
-            return [Text("\n" * newlines + text if newlines else text)]
-        self._text_newlines = newlines + len(chunk)
-        self._in_plain_text = False
-        return []
+        parts = self.text_markers.split(tape.text + chunk)
+        if parts is None:
+            return None
+        text, tape.text = parts
+        tape.base += len(text)
+        if self._in_plain_text and "\n" not in text and "`" not in text:
+            return [Text(text)] if text else []
+        is_settled = self.markdown.update(text)
+        newlines, words = self._text_newlines, text.rstrip("\n")
+        if not words:
+            self._text_newlines = newlines + len(text)
+            self._in_plain_text = False
+            return []
+        self._said = True
+        self._text_newlines = len(text) - len(words)
+        self._in_plain_text = is_settled and not self._text_newlines
+        return [Text("\n" * newlines + words if newlines else words)]
 
     # The two states.
 

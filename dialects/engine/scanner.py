@@ -154,14 +154,14 @@ class Scanner(ABC):
 
     def feed(self, text: str) -> list[Event]:
         """The events that the next piece of the stream gives. Raises TypeError for anything but a str."""
-        if self._in_plain_text and text.__class__ is str and self._begins_nothing(text):
+        if text.__class__ is str:
             tape = self.tape
-            if text and not tape.text:
+            if self._in_plain_text and text and not tape.text and self._begins_nothing(text):
                 tape.base += len(text)
                 return [Text(text)]
-        if self._quick is not None and text.__class__ is str and (quick := self._quick(text)) is not None:
-            return quick
-        if not isinstance(text, str):
+            if self._quick is not None and (events := self._quick(text)) is not None:
+                return events
+        elif not isinstance(text, str):
             raise TypeError(f"feed takes a str, not {type(text).__name__}")
         if self.stopped or not text:
             return []
@@ -296,13 +296,12 @@ class Scanner(ABC):
     def _plain_text(self, chunk: str) -> list[Event] | None:
         """Text without a marker; what may begin one stays behind on the tape."""
         tape = self.tape
-        text = tape.text + chunk
-        index, marker = self.text_markers.find(text, 0)
-        if marker is not None:
+        parts = self.text_markers.split(tape.text + chunk)
+        if parts is None:
             return None
-        tape.base += index
-        tape.text = text[index:]
-        return [Text(text[:index])] if index else []
+        text, tape.text = parts
+        tape.base += len(text)
+        return [Text(text)] if text else []
 
     def stop(self, reason: str) -> None:
         """The model writes what is not its turn."""
