@@ -185,8 +185,11 @@ class MiniMaxScanner(TextTurns, PlainInvokeScanner):
         if tag.partial:
             return self._ended_between() if self.final else None
         if tag["name"] in ("invoke", "tool_call"):
+            end = tape.i + len(MARK + tag.group())
             if tag["slash"] and tag["name"] == "invoke":
-                tape.i += len(MARK + tag.group())
+                tape.i = end
+            elif not tag["slash"] and self.is_twice(read_attributes(tag["rest"])[0]):
+                return self.pass_twice(end)
             else:
                 self.arguments.note("missing-call-end")
             return self.finish_call()

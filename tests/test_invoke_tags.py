@@ -77,3 +77,95 @@ def test_the_next_call_after_one_without_closers_is_read_in_a_section() -> None:
     assert calls(events) == [({"text": "one"}, ("missing-value-end",)), ({"x": "two"}, ())]
     assert said(events).strip() == "Done."
     assert not [event for event in events if isinstance(event, ToolDropped)]
+
+
+CALL = '<invoke name="write"><parameter name="text">one</parameter></invoke>'
+
+
+@pytest.mark.parametrize(
+    ("name", "begin", "call", "end"),
+    [
+        ("anthropic", "<function_calls>", CALL, "</function_calls>"),
+        ("minimax", "<minimax:tool_call>", CALL, "</minimax:tool_call>"),
+        ("xml", "<tool_calls>\n<tool_call>", CALL, "</tool_call>\n</tool_calls>"),
+        (
+            "qwen3-coder",
+            "<tool_call>",
+            "<function=write>\n<parameter=text>\none\n</parameter>\n</function>",
+            "</tool_call>",
+        ),
+    ],
+)
+@pytest.mark.parametrize("words", ["I call it now:", "<!-- one call -->", "**Call**", "```xml"])
+def test_words_before_the_first_call_of_a_batch_do_not_cost_it(
+    name: str, begin: str, call: str, end: str, words: str
+) -> None:
+    events = read(name, f"{begin}\n{words}\n{call}\n{end}")
+    assert calls(events) == [({"text": "one"}, ())]
+    assert said(events) == words
+    assert not [event for event in events if isinstance(event, ToolDropped)]
+
+
+def test_words_behind_a_tag_on_its_line_make_it_prose() -> None:
+    for tag in ("<tool_calls>", '<invoke name="write">', '<invoke name="other">'):
+        events = read("xml", f"{tag} opens them.\n{CALL}")
+        assert (said(events), calls(events)) == (f"{tag} opens them.", [({"text": "one"}, ())])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "anthropic",
+            "<function_calls>\n" + CALL.removeprefix('<invoke name="write">') + f"\n{CALL}\n</function_calls>",
+        ),
+        (
+            "anthropic",
+            f"<function_calls>\n{CALL}\n" + CALL.removeprefix('<invoke name="write">') + "\n</function_calls>",
+        ),
+        (
+            "deepseek",
+            "<｜DSML｜tool_calls>\n"
+            '<｜DSML｜parameter name="text" string="true">two</｜DSML｜parameter>\n</｜DSML｜invoke>\n'
+            '<｜DSML｜invoke name="write">\n<｜DSML｜parameter name="text" string="true">one</｜DSML｜parameter>\n'
+            "</｜DSML｜invoke>\n</｜DSML｜tool_calls>",
+        ),
+    ],
+)
+def test_parameters_without_a_call_are_neither_text_nor_the_next_calls_loss(name: str, text: str) -> None:
+    events = read(name, text)
+    assert (said(events), calls(events)) == ("", [({"text": "one"}, ())])
+    assert len([event for event in events if isinstance(event, ToolDropped)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "begin", "tag", "rest"),
+    [
+        ("anthropic", "<function_calls>\n", '<invoke name="write">', '<parameter name="text">one</parameter></invoke>'),
+        ("xml", "", '<invoke name="write">\n', '<parameter name="text">one</parameter></invoke>'),
+        ("qwen3-coder", "<tool_call>\n", "<function=write>\n", "<parameter=text>\none\n</parameter>\n</function>"),
+        (
+            "deepseek",
+            "<｜DSML｜tool_calls>\n",
+            '<｜DSML｜invoke name="write">\n',
+            '<｜DSML｜parameter name="text" string="true">one</｜DSML｜parameter>\n</｜DSML｜invoke>',
+        ),
+        (
+            "minimax",
+            "",
+            ']<]minimax[>[<invoke name="write">',
+            "]<]minimax[>[<text>one]<]minimax[>[</text>]<]minimax[>[</invoke>",
+        ),
+    ],
+)
+def test_a_call_that_opens_twice_is_not_made_without_arguments_as_well(
+    name: str, begin: str, tag: str, rest: str
+) -> None:
+    assert calls(read(name, begin + tag * 2 + rest)) == [({"text": "one"}, ("stray-marker",))]
+
+
+def test_a_stream_that_ends_in_a_mark_before_the_first_argument_made_no_call_without_it() -> None:
+    opening = ']<]minimax[>[<invoke name="write">'
+    for at in range(len("]<]minimax[>[<") + 1):
+        assert calls(read("minimax", opening + "]<]minimax[>[<"[:at])) == []
+    assert calls(read("minimax", opening + "]<]minimax[>[</")) == [({}, ("missing-call-end",))]
