@@ -169,3 +169,17 @@ def test_a_stream_that_ends_in_a_mark_before_the_first_argument_made_no_call_wit
     for at in range(len("]<]minimax[>[<") + 1):
         assert calls(read("minimax", opening + "]<]minimax[>[<"[:at])) == []
     assert calls(read("minimax", opening + "]<]minimax[>[</")) == [({}, ("missing-call-end",))]
+
+
+@pytest.mark.parametrize(
+    "begin", ['One tag: <parameter name="lines"> opens it', '<parameter name="lines">', '<parameter name="lines">\n']
+)
+def test_the_opening_of_an_argument_that_comes_later_is_text_in_a_value(begin: str) -> None:
+    call = (
+        f'<invoke name="write"><parameter name="text">{begin}</parameter><parameter name="lines">3</parameter></invoke>'
+    )
+    assert calls(read("xml", call, strict=True)) == [({"text": begin, "lines": 3}, ())]
+    assert calls(read("anthropic", f"<function_calls>\n{call}\n</function_calls>"))[0] == (
+        {"text": begin, "lines": 3},
+        (),
+    )

@@ -33,6 +33,8 @@ _BODY = r"""(?:\s{0,16}=[^<>\n]{0,4096}+|(?!\s{0,16}=)(?:[^<>"']|"[^"<]{0,4096}+
 _NAMED = r"""\s[^<>]{0,256}?\bname\s{0,16}=\s{0,16}["']?(?P<key>[^<>"']{0,256})[^<>]{0,256}"""
 _ATTRIBUTE = re.compile(r"""([^\s"'=<>/]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|["']?([^\s"'>]+))""")
 _EQUALS = re.compile(r"\s*=(.*)", re.DOTALL)
+_MAX_OPENERS = 4
+"""How many tags that open nothing may stand between a section's opener and its first call."""
 _section_rest = regex.compile(r"(?P<tag>[^<>\n]{0,256}+>?)(?P<line>[^\n]*+)")
 """What follows the name in a section's tag, and on its line."""
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
@@ -96,7 +98,8 @@ class InvokeTags:
         any_name = "|".join((*names, *filter(None, [slips])))
         self._kind = re.compile(rf"<(/?){before}({any_name})(?=[\s=/>]|\Z)")
         self._roles = {**dict.fromkeys(sections, "section"), invoke: "invoke", parameter: "parameter"}
-        self._opening = regex.compile(_BODY + ">")
+        # A bare `>` at the end would be looked for in all of the text before the match is tried.
+        self._opening = regex.compile(_BODY + "(?=>).")
         self._broken = regex.compile(r"[^<>\n]{0,256}+(?P<end>>|(?=[<\n]))")
         self.closer = regex.compile(self._closed(any_name))
         run = (self._closed(parameter), self._closed(invoke), self._closed(*sections))
@@ -429,7 +432,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         near = text[start : start + BLOCK_CHARS]
         is_all = self.final or len(near) == BLOCK_CHARS
         at = 0
-        while True:
+        for _ in range(_MAX_OPENERS):
             at, marker = self.tags.calls.find(near, at, final=is_all)
             if marker is None:
                 return -1 if is_all else None
@@ -439,6 +442,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
             if call is not None:
                 return None if call.partial else start + at
             at += len(marker)
+        return -1
 
     def end_of_block(self, marker: str) -> str:
         """The closer of that tag."""

@@ -92,6 +92,8 @@ class ValueReader:
         self._max_held_chars = max_held_chars
         self._taken_back = 0
         self._candidate: int | None = None
+        self._candidate_key: str | None = None
+        """The name in it, if it opens another value."""
         self._open_values = 0
         self._in_other_call = False
         """Whether another call opens behind the candidate."""
@@ -156,6 +158,7 @@ class ValueReader:
             else:
                 self._give(self._before_newline(), events)
                 self._candidate = tape.pos
+                self._candidate_key = ends.key_at(tape.text, tape.i) if kind == "opening" else None
                 self._open_values = 0
                 self._in_other_call = False
 
@@ -207,11 +210,18 @@ class ValueReader:
             if kind == "closer":
                 return self._back(candidate, literal_until=tape.pos)
             if kind == "opening" and (self._in_other_call or self._may_open()):
+                if tape.pos > candidate and not self._open_values and self._is_candidates_key():
+                    return self._back(candidate, literal_until=candidate + 1)
                 self._open_values += 1
                 tape.i = ends.end_of_opening(tape.text, tape.i)
             else:
                 self._in_other_call |= kind == "other" and not marker.startswith("</")
                 tape.i += len(marker) if kind else 1
+
+    def _is_candidates_key(self) -> bool:
+        """Whether the value of the candidate's name opens here, so that the candidate was literal."""
+        key = self._candidate_key
+        return key is not None and key == self._ends.key_at(self._tape.text, self._tape.i)
 
     def _may_open(self) -> bool:
         """Whether what looks like the opening of a value is one of an argument that may follow."""
