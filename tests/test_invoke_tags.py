@@ -183,3 +183,33 @@ def test_the_opening_of_an_argument_that_comes_later_is_text_in_a_value(begin: s
         {"text": begin, "lines": 3},
         (),
     )
+
+
+MARK = "]<]minimax[>["
+LISTS = [
+    {
+        "name": "pick",
+        "parameters": {
+            "type": "object",
+            "properties": {"names": {"type": "array", "items": {"type": "string"}}, "why": {"type": "string"}},
+        },
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("inside", "arguments", "repairs"),
+    [
+        ("@<names>@<item>a@</item>@</names>", {"names": ["a"]}, ()),
+        ("@<names>\n@<item>a@</item>\n@<item>b@</item>\n@</names>", {"names": ["a", "b"]}, ()),
+        ("@<why>a@</names>", {"why": "a"}, ("wrong-value-end",)),
+        ("@<names>@<item>a@</item>", {"names": ["a"]}, ("missing-value-end", "wrong-value-end")),
+        ("@<names>@<item>a@</names>", {"names": ["a"]}, ("missing-value-end",)),
+        ("@<names>@<item>a@</item>@</name>@</names>", {"names": ["a"]}, ("wrong-value-end", "stray-closer")),
+    ],
+)
+def test_an_element_without_its_closer_is_no_argument(
+    inside: str, arguments: dict[str, Any], repairs: tuple[str, ...]
+) -> None:
+    text = f'@<tool_call>\n@<invoke name="pick">{inside}@</invoke>\n@</tool_call>'.replace("@", MARK)
+    assert calls(read("minimax", text, tools=LISTS)) == [(arguments, repairs)]

@@ -30,11 +30,12 @@ _FREE_REREADING: Final = 100_000
 class ValueEnds:
     """Where a value may end.
 
-    `markers` finds the tags that matter in a value. `closer` is a pattern of its closer, `exact_closer` one of how that
-    should be written, `continuation` of what may follow it. `others` are patterns of tags that may end it where the
-    closer is missing, `opening` is one of them: that of the next value, up to where that begins; it may have a group
-    `key`, and then counts only where an argument of that name may follow. All are bounded in length. With `has_layout`
-    one newline on each inner side of the tags belongs to them.
+    `markers` finds the tags that matter in a value. `closer` is a pattern of its closer; what its group `name` matches, if
+    it has one, should be the argument's name. `exact_closer` is one of how the closer should be written, `continuation` of
+    what may follow it. `others` are patterns of tags that may end the value where the closer is missing, `opening` is one
+    of them: that of the next value, up to where that begins. It may have a group `key`; then it counts only where an
+    argument of that name may follow, or with `has_elements` opens an element in the value. All are bounded in length.
+    With `has_layout` one newline on each inner side of the tags belongs to them.
     """
 
     def __init__(
@@ -47,9 +48,11 @@ class ValueEnds:
         others: str,
         exact_closer: str | None = None,
         has_layout: bool = False,
+        has_elements: bool = False,
     ) -> None:
         self.markers = markers
         self.has_layout = has_layout
+        self.has_elements = has_elements
         self._has_keys = "(?P<key>" in opening
         self.closer = regex.compile(closer)
         self.exact_closer = regex.compile(exact_closer or closer)
@@ -70,6 +73,11 @@ class ValueEnds:
         """Where the closer ends that stands at `start`; None: none does."""
         found = self.closer.match(text, start)
         return None if found is None else found.end()
+
+    def is_exact(self, text: str, start: int, key: str) -> bool:
+        """Whether the closer at `start` is written as that of the argument `key` should be."""
+        found = self.exact_closer.match(text, start)
+        return found is not None and found.groupdict().get("name", key) == key
 
     def end_of_opening(self, text: str, start: int) -> int:
         """Where the value begins whose opening stands at `start`."""
@@ -107,6 +115,7 @@ class ValueReader:
         self.run_limit = 0
         """Up to which position `read_run` may go."""
         self._tape = Tape()
+        self._key = ""
         self.arguments = TextArguments({}, call_id="", name="")
 
     def begin(
@@ -114,6 +123,7 @@ class ValueReader:
     ) -> None:
         """A value begins at the cursor. `is_text` is what its tag says, whatever the schema does."""
         self._tape = tape
+        self._key = key
         self.arguments = arguments
         self._start = self._out = tape.pos
         self._candidate = None
@@ -144,8 +154,10 @@ class ValueReader:
                 real = self._read_ahead(self._candidate, final=final)
                 if real is None:
                     return GOING
-                if real:
+                if real and (self._candidate_key is None or self.arguments.expects(self._candidate_key)):
                     return self._end(events)
+                if real:
+                    self._literal_until = tape.pos + 1
             tape.i, marker = ends.markers.find(tape.text, tape.i, final=final)
             kind = ends.at(tape.text, tape.i, final=final) if marker and tape.pos >= self._literal_until else ""
             if marker is None or kind is None:
@@ -220,13 +232,13 @@ class ValueReader:
 
     def _is_candidates_key(self) -> bool:
         """Whether the value of the candidate's name opens here, so that the candidate was literal."""
-        key = self._candidate_key
+        key = self._candidate_key if not self._ends.has_elements else None
         return key is not None and key == self._ends.key_at(self._tape.text, self._tape.i)
 
     def _may_open(self) -> bool:
         """Whether what looks like the opening of a value is one of an argument that may follow."""
         key = self._ends.key_at(self._tape.text, self._tape.i)
-        return key is None or self.arguments.expects(key)
+        return key is None or self._ends.has_elements or self.arguments.expects(key)
 
     def _back(self, candidate: int, *, literal_until: int) -> bool:
         self._taken_back += self._tape.pos - candidate
@@ -245,7 +257,7 @@ class ValueReader:
         if behind is None:
             self.arguments.note("missing-value-end")
             return BROKEN
-        if not self._ends.exact_closer.match(tape.text, tape.i):
+        if not self._ends.is_exact(tape.text, tape.i, self._key):
             self.arguments.note("wrong-value-end")
         tape.i = behind
         return DONE
