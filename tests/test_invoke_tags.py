@@ -213,3 +213,17 @@ def test_an_element_without_its_closer_is_no_argument(
 ) -> None:
     text = f'@<tool_call>\n@<invoke name="pick">{inside}@</invoke>\n@</tool_call>'.replace("@", MARK)
     assert calls(read("minimax", text, tools=LISTS)) == [(arguments, repairs)]
+
+
+@pytest.mark.parametrize("lead", ["- ", "* ", "1. ", "12) ", "> ", "> - ", "  - ", ">"])
+def test_an_example_in_a_fence_of_a_list_or_quotation_is_no_call(lead: str) -> None:
+    inner = "".join(char if char in "> " else " " for char in lead)
+    example = f"So:\n{lead}```xml\n{inner}{CALL}\n{inner}```\n"
+    events = read("xml", f"{example}{CALL}")
+    assert (said(events), calls(events)) == (example.rstrip("\n"), [({"text": "one"}, ())])
+
+
+@pytest.mark.parametrize("lead", ["a ", "-", "1.", "- a ", "--- "])
+def test_backticks_behind_words_open_no_fence(lead: str) -> None:
+    events = read("xml", f"{lead}```xml\n{CALL}\n```\n")
+    assert calls(events) == [({"text": "one"}, ())]

@@ -12,6 +12,12 @@ from dialects.engine.tape import Tape
 __all__ = ["LONGEST_SPAN", "FenceClose", "Markdown", "NestedMarkdown", "SpanClose"]
 
 _TOKEN = re.compile(r"\n|`+|~+|[^\n`~]+")
+_MARKS = r"(?:[ \t]|>|[-*+][ \t]|\d{1,9}[.)][ \t])*"
+_ITEM = re.compile(_MARKS)
+_MAY_BE_ITEM = re.compile(rf"{_MARKS}(?:[-*+]|\d{{1,9}}[.)]?)?")
+"""What stands before the text of a list's item and of a quotation, whole or cut."""
+_QUOTATION = re.compile(r"[> \t]*")
+_LONGEST_LEAD = 64
 _SPAN_TOKEN = re.compile(r"\n|`+")
 LONGEST_SPAN = 4000
 """How far ahead, in characters, the end of a code span is looked for."""
@@ -20,7 +26,18 @@ LONGEST_SPAN = 4000
 class Markdown:
     """The state behind a text. A run of backticks or tildes at its end may still grow."""
 
-    __slots__ = ("_run", "_run_length", "_spans", "blank", "closing", "fence", "opening", "unclosed")
+    __slots__ = (
+        "_lead",
+        "_quoted",
+        "_run",
+        "_run_length",
+        "_spans",
+        "blank",
+        "closing",
+        "fence",
+        "opening",
+        "unclosed",
+    )
 
     def __init__(self) -> None:
         self.blank = True
@@ -32,6 +49,10 @@ class Markdown:
         self.opening = False
         self.closing = False
         self._spans: dict[int, None] = {}
+        self._lead: str | None = ""
+        """All of the line so far, where that may be the marks before the text of a list's item or of a quotation."""
+        self._quoted = False
+        """Whether the open fence began in a quotation, so that every line of it does."""
         self._run = ""
         self._run_length = 0
 
@@ -40,13 +61,14 @@ class Markdown:
         other = type(self)()
         other.blank, other.fence = self.blank, self.fence
         other._run, other._run_length = self._run, self._run_length
+        other._lead, other._quoted = self._lead, self._quoted
         other.opening, other.closing, other._spans = self.opening, self.closing, self._spans.copy()
         return other
 
     @property
     def settled(self) -> bool:
         """Whether text without a line's end, a backtick or a tilde changes nothing."""
-        return not self.blank and not self._run and not self.closing
+        return not self.blank and not self._run and not self.closing and self._lead is None
 
     @property
     def spans(self) -> frozenset[int]:
@@ -63,6 +85,7 @@ class Markdown:
         """Markup stands here: what follows it begins like a line."""
         self._end_run()
         self.blank = True
+        self._lead = ""
 
     def update(self, text: str) -> None:
         """Follow the next piece of the text."""
@@ -72,7 +95,7 @@ class Markdown:
         line = text.rfind("\n")
         if line >= 0:
             self._end_line()
-        if self.blank or self.closing or line >= 0:
+        if self.blank or self.closing or line >= 0 or self._lead is not None:
             self._other(text[line + 1 :])
 
     def read(self, text: str, *, until_closed: bool = False) -> int:
@@ -115,24 +138,31 @@ class Markdown:
             self.fence = None
             self.unclosed = False
         self.blank = True
+        self._lead = ""
         self.opening = self.closing = False
         self._spans.clear()
 
     def _other(self, text: str) -> None:
         if text and not text.isspace():
             self.blank = self.closing = False
+        if self._lead is not None and not self.blank:
+            lead = self._lead + text if self._lead else text.lstrip()
+            self._lead = lead if len(lead) <= _LONGEST_LEAD and _MAY_BE_ITEM.fullmatch(lead) else None
 
     def _mark(self, char: str, length: int) -> None:
         """A run of backticks or tildes."""
+        lead, self._lead = self._lead, None
         blank, self.blank = self.blank, False
         if self.opening and char == "`" and self.fence and self.fence[0] == "`":
             self._spans[self.fence[1]] = None
             self.fence = None
             self.opening = False
         if self.fence is not None:
-            self.closing = blank and char == self.fence[0] and length >= self.fence[1]
-        elif blank and length >= 3:
+            begins = blank or bool(self._quoted and lead and _QUOTATION.fullmatch(lead))
+            self.closing = begins and char == self.fence[0] and length >= self.fence[1]
+        elif length >= 3 and (blank or (lead and _ITEM.fullmatch(lead))):
             self.fence = (char, length)
+            self._quoted = ">" in (lead or "")
             self.opening = True
             self._spans.clear()
         elif char == "`":
@@ -162,7 +192,7 @@ class NestedMarkdown(Markdown):
         """The same fence, as it goes on with a line of its own; whether it stands in another does not matter."""
         other = super().copy()
         assert isinstance(other, NestedMarkdown)
-        other.blank = True
+        other.blank, other._lead = True, ""
         return other
 
     @property

@@ -30,12 +30,12 @@ _FREE_REREADING: Final = 100_000
 class ValueEnds:
     """Where a value may end.
 
-    `markers` finds the tags that matter in a value. `closer` is a pattern of its closer; what its group `name` matches, if
-    it has one, should be the argument's name. `exact_closer` is one of how the closer should be written, `continuation` of
-    what may follow it. `others` are patterns of tags that may end the value where the closer is missing, `opening` is one
-    of them: that of the next value, up to where that begins. It may have a group `key`; then it counts only where an
-    argument of that name may follow, or with `has_elements` opens an element in the value. All are bounded in length.
-    With `has_layout` one newline on each inner side of the tags belongs to them.
+    `markers` finds the tags that matter in a value. `closer` is a pattern of its closer; what its group `name` matches,
+    if it has one, should be the argument's name. `exact_closer` is one of how the closer should be written,
+    `continuation` of what may follow it. `others` are patterns of tags that may end the value where the closer is
+    missing, `opening` is one of them: that of the next value, up to where that begins. It may have a group `key`; then
+    it counts only where an argument of that name may follow, or with `has_elements` opens an element in the value. All
+    are bounded in length. With `has_layout` one newline on each inner side of the tags belongs to them.
     """
 
     def __init__(
