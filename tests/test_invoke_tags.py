@@ -227,3 +227,11 @@ def test_an_example_in_a_fence_of_a_list_or_quotation_is_no_call(lead: str) -> N
 def test_backticks_behind_words_open_no_fence(lead: str) -> None:
     events = read("xml", f"{lead}```xml\n{CALL}\n```\n")
     assert calls(events) == [({"text": "one"}, ())]
+
+
+@pytest.mark.parametrize(
+    ("rest", "value"), [("one", "one"), (" one two", " one two"), ("\none", "\none"), ("<b>", "<b>")]
+)
+def test_a_value_behind_an_opening_tag_without_its_end_is_not_lost(rest: str, value: str) -> None:
+    text = f'<invoke name="write"><parameter name="text"{rest}</parameter></invoke>'
+    assert calls(read("xml", text)) == [({"text": value}, ("missing-key-end",))]

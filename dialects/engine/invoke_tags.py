@@ -30,6 +30,7 @@ _skip_space = skipping(r"\s*+")
 _skip_some_space = skipping(r"\s{0,64}+")
 _BODY = r"""(?:\s{0,16}=[^<>\n]{0,4096}+|(?!\s{0,16}=)(?:[^<>"']|"[^"<]{0,4096}+"|'[^'<]{0,4096}+'){0,4096}+)"""
 """What stands between a tag's name and its `>`, which may also stand in quotes."""
+_ATTRIBUTES = r"""(?:\s{1,16}+[^\s<>="']{1,64}+=(?:"[^"<>\n]{0,256}+"|'[^'<>\n]{0,256}+'))++"""
 _NAMED = r"""\s[^<>]{0,256}?\bname\s{0,16}=\s{0,16}["']?(?P<key>[^<>"']{0,256})[^<>]{0,256}"""
 _ATTRIBUTE = re.compile(r"""([^\s"'=<>/]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|["']?([^\s"'>]+))""")
 _EQUALS = re.compile(r"\s*=(.*)", re.DOTALL)
@@ -100,7 +101,7 @@ class InvokeTags:
         self._roles = {**dict.fromkeys(sections, "section"), invoke: "invoke", parameter: "parameter"}
         # A bare `>` at the end would be looked for in all of the text before the match is tried.
         self._opening = regex.compile(_BODY + "(?=>).")
-        self._broken = regex.compile(r"[^<>\n]{0,256}+(?P<end>>|(?=[<\n]))")
+        self._broken = regex.compile(rf"{_ATTRIBUTES}(?!\s{{0,64}}[<\n])|[^<>\n]{{0,256}}+(?:>|(?=[<\n]))")
         self.closer = regex.compile(self._closed(any_name))
         run = (self._closed(parameter), self._closed(invoke), self._closed(*sections))
         self.closer_run = regex.compile(r"(?:{0}\s{{0,16}}){{1,4}}{1}|{1}\s{{0,16}}{2}".format(*run))
@@ -155,7 +156,7 @@ class InvokeTags:
 
     def opening_tag(self, text: str, behind: int, *, final: bool) -> Tag | None:
         """The tag whose name ends at `behind`. None: more input. Where its `>` is missing, it ends before the next tag
-        or line."""
+        or line, or behind its attributes."""
         found = self._opening.match(text, behind, partial=not final) or self._broken.match(
             text, behind, partial=not final
         )
