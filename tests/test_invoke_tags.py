@@ -235,3 +235,20 @@ def test_backticks_behind_words_open_no_fence(lead: str) -> None:
 def test_a_value_behind_an_opening_tag_without_its_end_is_not_lost(rest: str, value: str) -> None:
     text = f'<invoke name="write"><parameter name="text"{rest}</parameter></invoke>'
     assert calls(read("xml", text)) == [({"text": value}, ("missing-key-end",))]
+
+
+def test_two_parameters_in_a_value_stay_in_it() -> None:
+    value = 'Write <parameter name="lines">1</parameter><parameter name="lines">2</parameter> twice.'
+    text = CALL.replace("one", value)
+    assert calls(read("xml", text, strict=True)) == [({"text": value}, ())]
+
+
+def test_the_same_argument_of_the_next_call_says_nothing_of_a_value_without_its_closer() -> None:
+    first = '<invoke name="write"><parameter name="text">one<parameter name="lines">1</parameter></invoke>'
+    second = '<invoke name="write"><parameter name="text">two</parameter><parameter name="lines">2</parameter></invoke>'
+    for between in ("", "\n", "\nand\n"):
+        events = read("anthropic", f"<function_calls>\n{first}{between}{second}\n</function_calls>")
+        assert calls(events) == [
+            ({"text": "one", "lines": 1}, ("missing-value-end",)),
+            ({"text": "two", "lines": 2}, ()),
+        ]

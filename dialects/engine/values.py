@@ -102,9 +102,13 @@ class ValueReader:
         self._candidate: int | None = None
         self._candidate_key: str | None = None
         """The name in it, if it opens another value."""
+        self._opens_again = False
+        """Whether the value of that name opens once more, before this call ends."""
         self._open_values = 0
         self._in_other_call = False
         """Whether another call opens behind the candidate."""
+        self._is_behind = False
+        """Whether reading ahead has left the call."""
         self._literal_until = 0
         self._start = 0
         self._out = 0
@@ -172,7 +176,7 @@ class ValueReader:
                 self._candidate = tape.pos
                 self._candidate_key = ends.key_at(tape.text, tape.i) if kind == "opening" else None
                 self._open_values = 0
-                self._in_other_call = False
+                self._opens_again = self._in_other_call = self._is_behind = False
 
     def read_run(self, chunk: str) -> list[Event] | None:
         """The short way for a chunk that only continues the text; None, with nothing done, if it does not. It may be
@@ -211,7 +215,9 @@ class ValueReader:
             if tape.pos - candidate > self._max_held_chars:
                 return self._back(candidate, literal_until=candidate + self._max_held_chars)
             if marker is None:
-                return self._back(candidate, literal_until=0) if final else None
+                if not final:
+                    return None
+                return self._back(candidate, literal_until=candidate + 1 if self._opens_again else 0)
             if self._open_values and ends.end_of_closer(tape.text, tape.i):
                 self._open_values -= 1
                 tape.i += len(marker)
@@ -222,18 +228,19 @@ class ValueReader:
             if kind == "closer":
                 return self._back(candidate, literal_until=tape.pos)
             if kind == "opening" and (self._in_other_call or self._may_open()):
-                if tape.pos > candidate and not self._open_values and self._is_candidates_key():
-                    return self._back(candidate, literal_until=candidate + 1)
+                self._opens_again |= tape.pos > candidate and self._is_candidates_twin()
                 self._open_values += 1
                 tape.i = ends.end_of_opening(tape.text, tape.i)
             else:
+                self._is_behind |= kind == "other"
                 self._in_other_call |= kind == "other" and not marker.startswith("</")
                 tape.i += len(marker) if kind else 1
 
-    def _is_candidates_key(self) -> bool:
-        """Whether the value of the candidate's name opens here, so that the candidate was literal."""
-        key = self._candidate_key if not self._ends.has_elements else None
-        return key is not None and key == self._ends.key_at(self._tape.text, self._tape.i)
+    def _is_candidates_twin(self) -> bool:
+        """Whether the value of the candidate's name opens here, in this call, so that the candidate was literal."""
+        if self._open_values or self._is_behind or self._ends.has_elements or self._candidate_key is None:
+            return False
+        return self._candidate_key == self._ends.key_at(self._tape.text, self._tape.i)
 
     def _may_open(self) -> bool:
         """Whether what looks like the opening of a value is one of an argument that may follow."""
