@@ -252,3 +252,10 @@ def test_the_same_argument_of_the_next_call_says_nothing_of_a_value_without_its_
             ({"text": "one", "lines": 1}, ("missing-value-end",)),
             ({"text": "two", "lines": 2}, ()),
         ]
+
+
+def test_words_behind_half_a_tag_are_not_lost() -> None:
+    for line in ("<tool_calls is how they begin", "<tool_calls x"):
+        events = read("xml", f"{line}\n{CALL}")
+        assert (said(events), calls(events)) == (line, [({"text": "one"}, ())])
+    assert said(read("xml", f"<tool_calls\n{CALL}\n</tool_calls>")) == ""

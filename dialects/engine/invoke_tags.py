@@ -36,7 +36,7 @@ _ATTRIBUTE = re.compile(r"""([^\s"'=<>/]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|["']?([^
 _EQUALS = re.compile(r"\s*=(.*)", re.DOTALL)
 _MAX_OPENERS = 4
 """How many tags that open nothing may stand between a section's opener and its first call."""
-_section_rest = regex.compile(r"(?P<tag>[^<>\n]{0,256}+>?)(?P<line>[^\n]*+)")
+_section_rest = regex.compile(r"(?P<tag>(?:[^<>\n]{0,256}+>)?)(?P<line>[^\n]*+)")
 """What follows the name in a section's tag, and on its line."""
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
 _ENTITY = re.compile("|".join(_ENTITIES))
