@@ -67,7 +67,7 @@ MARK, SECTIONS = Mark(("[｜|]{1,2}", *"DSML", "[｜|]{1,2}", " ?")), ("function
 TOKEN = regex.compile(
     rf"(?P<invoke><{MARK.pattern}invoke(?=[\s=/>]))"
     rf"|<(?:(?P<section>)|(?P<section_end>/)){MARK.pattern}(?:{'|'.join(SECTIONS)})\s{{0,16}}>"
-    rf"|</?{MARK.pattern}(?:parameter[^<>\n]{{0,512}}+|\w{{0,24}}+\s{{0,16}}/?)>"
+    rf"|<(?:(?P<parameter>)|/){MARK.pattern}parameter[^<>\n]{{0,512}}+>|</?{MARK.pattern}\w{{0,24}}+\s{{0,16}}/?>"
     r"|<｜[^<>｜\n]{1,64}+｜>"
 )
 BARE_HEADER = regex.compile(r"[^\s<>{}]{1,256}+\s{0,16}+<[｜|]tool[▁_]sep[｜|]>")
@@ -191,6 +191,10 @@ class DeepSeekScanner(MixedCallScanner):
         if kind == "invoke":
             self.begin_call_in_section()
             return self.enter_invoke(markup)
+        if kind == "parameter" and self.in_section:
+            self.begin_call_in_section()
+            self.enter_invoke("")
+            return self.begin_pairs("")
         if kind == "section":
             self.begin_section()
         elif kind == "section_end":

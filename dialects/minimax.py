@@ -84,10 +84,11 @@ _TAG = regex.compile(r"<(?P<slash>/?)(?P<name>[^<>\s/=]{1,256}+)(?P<rest>[^<>]{0
 _CALL_MARKS = MarkerSet([MARK, TURN_BEGIN, TURN_END])
 ELEMENT_ENDS = ValueEnds(
     MarkerSet([MARK]),
-    closer=rf"{_MARK}</(?!{_CALL_TAG})[^<>\s/]{{1,256}}+>",
+    closer=rf"{_MARK}</(?!{_CALL_TAG})(?P<name>[^<>\s/]{{1,256}}+)>",
     continuation=rf"\s{{0,64}}(?:{_MARK}|{re.escape(TURN_END)}|{re.escape(TURN_BEGIN)})",
-    opening=rf"{_MARK}<(?!/|{_CALL_TAG})[^<>]{{1,512}}+>",
+    opening=rf"{_MARK}<(?!/|{_CALL_TAG})(?P<key>[^<>\s/=]{{1,256}}+)[^<>]{{0,256}}+>",
     others=rf"{_MARK}</?{_CALL_TAG}",
+    has_elements=True,
 )
 _skip_space = skipping(r"\s*+")
 
@@ -185,8 +186,11 @@ class MiniMaxScanner(TextTurns, PlainInvokeScanner):
         if tag.partial:
             return self._ended_between() if self.final else None
         if tag["name"] in ("invoke", "tool_call"):
+            end = tape.i + len(MARK + tag.group())
             if tag["slash"] and tag["name"] == "invoke":
-                tape.i += len(MARK + tag.group())
+                tape.i = end
+            elif not tag["slash"] and self.is_twice(read_attributes(tag["rest"])[0]):
+                return self.pass_twice(end)
             else:
                 self.arguments.note("missing-call-end")
             return self.finish_call()

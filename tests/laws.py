@@ -150,6 +150,7 @@ _WORD = rf"[\w.+/-]{{1,64}}{_GOES_ON}"
 _SPACE = r"(?:[A-Za-z][\w.-]{0,31}:)?"
 _SECTION_TAGS = (
     rf"</?{_SPACE}(?:function_calls|tool_calls?)(?:[^<>\w][^<>]*)?>",
+    rf"<{_SPACE}(?:function_calls|tool_calls?)(?=.*<)",
     rf"</{_SPACE}(?:invoke|parameter)>?",
     rf'<{_SPACE}invoke(?:name="[^"<>]*")>(?=.*<{_SPACE}invoke)',
 )
@@ -163,6 +164,7 @@ _HEADERS: dict[str, tuple[str, ...]] = {
     "hermes": (r"<\|im_start\|>assistant", r"<\|im_start\|>(?:system|user|tool)\Z"),
     "qwen3-coder": (
         r"</?tool_calls?(?:[^<>\w][^<>]*)?>",
+        r"<tool_calls?(?=.*<)",
         r"</(?:function|parameter)>?",
         r"<\|im_start\|>assistant",
         r"<\|im_start\|>(?:system|user|tool)\Z",

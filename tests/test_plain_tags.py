@@ -262,7 +262,8 @@ class TestMentions:
     def test_a_stray_opener_before_a_call_costs_nothing(self, name: str) -> None:
         for between in ("", "\n", " \n "):
             events = read(name, f"So:\n{opener(name)}{between}{written(name)}\nDone.")
-            assert (calls_of(events), "".join(text_of(events).split())) == ([("example", ())], "So:Done.")
+            slip = ("stray-marker",) if opener(name).startswith("<invoke") else ()
+            assert (calls_of(events), "".join(text_of(events).split())) == ([("example", slip)], "So:Done.")
 
 
 class TestClosers:

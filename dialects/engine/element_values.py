@@ -29,18 +29,18 @@ class _Element(NamedTuple):
 
 def element_value(text: str, schema: object, root: object, *, mark: str) -> Coerced:
     """The value that the inside of an element means under a schema."""
-    tree = _tree(text, mark)
+    repairs: list[str] = []
+    tree = _tree(text, mark, repairs)
     if tree is None:
         return plain_text(text)._replace(repairs=("too-deep",))
-    repairs: list[str] = []
     if not tree.children:
         return _leaf(text, schema, root)
     value = _value(tree, schema, root, repairs)
     return Coerced(value, dump(value), tuple(dict.fromkeys(repairs)))
 
 
-def _tree(text: str, mark: str) -> _Element | None:
-    """The elements in a text; None if they nest too deep. Closers that close nothing are left out."""
+def _tree(text: str, mark: str, repairs: list[str]) -> _Element | None:
+    """The elements in a text; None if they nest too deep."""
     top = _Element("", [], [])
     open_elements = [top]
     at = 0
@@ -55,7 +55,10 @@ def _tree(text: str, mark: str) -> _Element | None:
                 return None
         elif any(element.name == tag[2] for element in open_elements[1:]):
             while open_elements.pop().name != tag[2]:
-                pass
+                repairs.append("missing-value-end")
+        else:
+            repairs.append("stray-closer")
+    repairs.extend(["missing-value-end"] * (len(open_elements) - 1))
     open_elements[-1].text.append(text[at:])
     return top
 

@@ -20,7 +20,7 @@ import regex
 
 from dialects.engine.arguments import Arguments, skipping
 from dialects.engine.markers import NAMESPACE, Mark, TagSet
-from dialects.engine.plain_tags import PlainTagScanner, ThinkEnd
+from dialects.engine.plain_tags import BLOCK_CHARS, PlainTagScanner, ThinkEnd
 from dialects.engine.scanner import State
 from dialects.engine.values import TextValueScanner, ThinkEndOutsideValues, ValueEnds
 
@@ -30,9 +30,14 @@ _skip_space = skipping(r"\s*+")
 _skip_some_space = skipping(r"\s{0,64}+")
 _BODY = r"""(?:\s{0,16}=[^<>\n]{0,4096}+|(?!\s{0,16}=)(?:[^<>"']|"[^"<]{0,4096}+"|'[^'<]{0,4096}+'){0,4096}+)"""
 """What stands between a tag's name and its `>`, which may also stand in quotes."""
+_ATTRIBUTES = r"""(?:\s{1,16}+[^\s<>="']{1,64}+=(?:"[^"<>\n]{0,256}+"|'[^'<>\n]{0,256}+'))++"""
 _NAMED = r"""\s[^<>]{0,256}?\bname\s{0,16}=\s{0,16}["']?(?P<key>[^<>"']{0,256})[^<>]{0,256}"""
 _ATTRIBUTE = re.compile(r"""([^\s"'=<>/]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|["']?([^\s"'>]+))""")
 _EQUALS = re.compile(r"\s*=(.*)", re.DOTALL)
+_MAX_OPENERS = 4
+"""How many tags that open nothing may stand between a section's opener and its first call."""
+_section_rest = regex.compile(r"(?P<tag>(?:[^<>\n]{0,256}+>)?)(?P<line>[^\n]*+)")
+"""What follows the name in a section's tag, and on its line."""
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&#39;": "'", "&amp;": "&"}
 _ENTITY = re.compile("|".join(_ENTITIES))
 _IS_TEXT = {"true": True, "false": False}
@@ -55,6 +60,9 @@ class Tag(NamedTuple):
     """Whether it closes itself."""
     is_cut: bool
     """Whether its `>` is missing."""
+
+
+_NO_TAG = Tag(0, None, None, is_empty=False, is_cut=True)
 
 
 class InvokeTags:
@@ -83,12 +91,17 @@ class InvokeTags:
         slips = rf"(?!(?:{'|'.join(names)})[\s=/>])(?:{slips})" if slips else ""
         self.between = self.tag_set(turn_ends, opening=names, closing=names, closing_too=slips)
         """What may stand between two parameters."""
+        self.calls = self.tag_set(opening=calls, closing=sections)
+        """What opens a call, or begins or ends a section of them."""
+        self.inner = self.tag_set(opening=(parameter,), closing=names)
+        """What stands behind a call's opener only."""
         self.call_ends = self.tag_set(closing=calls)
         any_name = "|".join((*names, *filter(None, [slips])))
         self._kind = re.compile(rf"<(/?){before}({any_name})(?=[\s=/>]|\Z)")
         self._roles = {**dict.fromkeys(sections, "section"), invoke: "invoke", parameter: "parameter"}
-        self._opening = regex.compile(_BODY + ">")
-        self._broken = regex.compile(r"[^<>\n]{0,256}+(?P<end>>|(?=[<\n]))")
+        # A bare `>` at the end would be looked for in all of the text before the match is tried.
+        self._opening = regex.compile(_BODY + "(?=>).")
+        self._broken = regex.compile(rf"{_ATTRIBUTES}(?!\s{{0,64}}[<\n])|[^<>\n]{{0,256}}+(?:>|(?=[<\n]))")
         self.closer = regex.compile(self._closed(any_name))
         run = (self._closed(parameter), self._closed(invoke), self._closed(*sections))
         self.closer_run = regex.compile(r"(?:{0}\s{{0,16}}){{1,4}}{1}|{1}\s{{0,16}}{2}".format(*run))
@@ -143,7 +156,7 @@ class InvokeTags:
 
     def opening_tag(self, text: str, behind: int, *, final: bool) -> Tag | None:
         """The tag whose name ends at `behind`. None: more input. Where its `>` is missing, it ends before the next tag
-        or line."""
+        or line, or behind its attributes."""
         found = self._opening.match(text, behind, partial=not final) or self._broken.match(
             text, behind, partial=not final
         )
@@ -243,8 +256,23 @@ class InvokeScanner(TextValueScanner):
                 return self.finish_call()
             self.arguments.note("stray-closer")
             return self.pairs
+        tag = self.tags.opening_tag(tape.text, tape.i + len(marker), final=self.final) if kind == "invoke" else _NO_TAG
+        if tag is None:
+            return None
+        if self.is_twice(tag.name) and not tag.is_empty:
+            return self.pass_twice(tag.end)
         self.arguments.note("missing-call-end")
         return self.finish_call()
+
+    def is_twice(self, name: str | None) -> bool:
+        """Whether an opener of that name is the one of the open call once more."""
+        return name is not None and name == self.open_call.name and not self.arguments.value
+
+    def pass_twice(self, end: int) -> State:
+        """Leave out that opener, which ends at `end`."""
+        self.tape.i = end
+        self.arguments.note("stray-marker")
+        return self.pairs
 
     def parameter(self) -> State | None:
         """The opening tag of a parameter."""
@@ -269,8 +297,9 @@ class InvokeScanner(TextValueScanner):
     def _ended_between(self) -> State:
         """The stream ends between two parameters, or before the first, if the call's closer was not begun."""
         tape = self.tape
-        begun = bool(self.arguments.value) or len(tape.text) - tape.i > 1
-        if self.truncated or not begun or not self.is_cut_end(tape.text[tape.i :]):
+        rest = tape.text[tape.i :]
+        begun = bool(self.arguments.value) or "/" in rest
+        if self.truncated or not begun or not self.is_cut_end(rest):
             return self.cut_off()
         tape.i = len(tape.text)
         self.arguments.note("missing-call-end")
@@ -327,7 +356,8 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         literals = (*cls.thinking_tags, *cls.result_begins, *cls.result_ends, *cls.special_tokens, *cls.turn_openers)
         cls.text_markers = tags.tag_set(literals, opening=calls, closing=(*calls, tags.parameter))
         cls.call_begins = tuple(f"<{space}{name}" for space in ("", *cls.namespaces) for name in calls)
-        cls.section_markers = tags.tag_set(cls.layout_tokens, opening=calls, closing=(*calls, tags.parameter))
+        every = (*calls, tags.parameter)
+        cls.section_markers = tags.tag_set(cls.layout_tokens, opening=every, closing=every)
 
         cls.draft_markers = tags.tag_set(cls.think_ends, opening=(tags.parameter,))
 
@@ -362,17 +392,57 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         return marker if tag is None else tape.text[tape.i : tag.end]
 
     def _stray_opener(self, marker: str, following: int) -> State:
-        """A call that the next one follows at once has no arguments, unless it is the same tag once more."""
-        tape, tags = self.tape, self.tags
-        if tags.kind(marker) == "section":
-            return super()._stray_opener(marker, following)
-        first = tags.opening_tag(tape.text, tape.i + len(marker), final=True)
-        second = tags.opening_tag(tape.text, following, final=True)
-        if first is None or second is None or first.is_cut or not first.name:
+        """A call that the next one follows at once has no arguments."""
+        tape = self.tape
+        tag = self.tags.opening_tag(tape.text, tape.i + len(marker), final=True)
+        if tag is None or tag.is_cut or not tag.name or tape.text[tag.end : following - len(marker)].strip():
             return self._mention(marker)
-        if first.name == second.name:
-            return super()._stray_opener(marker, following)
         return self._begin_call_here(marker)
+
+    def _no_call(self, marker: str) -> State | None:
+        """A section's opener may stand before its first call with other lines between: they are text, or a call whose
+        own opener is missing."""
+        if self.tags.kind(marker) != "section" or not self.markdown.blank:
+            return super()._no_call(marker)
+        tape = self.tape
+        behind = tape.i + len(marker)
+        first = self._first_call(behind)
+        if first is None:
+            return None
+        if first < 0:
+            return super()._no_call(marker)
+        between = _section_rest.match(tape.text, behind, first)
+        assert between is not None
+        if self.tags.inner.find(tape.text[between.end() : first], 0, final=True)[1] is not None:
+            self.begin_call()
+            tape.i = first
+            self.drop_call("malformed")
+            self._in_section = True
+            return self.section
+        if between["line"].strip():
+            return self._mention(marker)
+        self._used = tape.base + first
+        self.pass_markup(marker + between["tag"])
+        return self.outside
+
+    def _first_call(self, start: int) -> int | None:
+        """Where the first call, or section of calls, opens near behind `start`; -1: none does before a section ends.
+        None: more input."""
+        text = self.tape.text
+        near = text[start : start + BLOCK_CHARS]
+        is_all = self.final or len(near) == BLOCK_CHARS
+        at = 0
+        for _ in range(_MAX_OPENERS):
+            at, marker = self.tags.calls.find(near, at, final=is_all)
+            if marker is None:
+                return -1 if is_all else None
+            if marker.startswith("</"):
+                return -1
+            call = self.start_behind(marker).match(text, start + at + len(marker), partial=not self.final)
+            if call is not None:
+                return None if call.partial else start + at
+            at += len(marker)
+        return -1
 
     def end_of_block(self, marker: str) -> str:
         """The closer of that tag."""
@@ -442,6 +512,8 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
                 self.pass_markup(closer.group())
             self._in_section = self._in_section and kind != "/section"
             return self.section
+        if kind == "parameter":
+            return self._nameless_call(at) if self._in_section else self._leave_section(at)
         if self._in_section and kind == "invoke":
             tag = self.tags.opening_tag(text, at + len(marker), final=self.final)
             if tag is None:
@@ -457,6 +529,13 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         self._skipped += text[tape.i : at]
         tape.i = at
         return self._begin_call_here(marker)
+
+    def _nameless_call(self, at: int) -> State:
+        """The parameters of a call whose own opener is missing begin here."""
+        self.tape.i = at
+        self._may_be_prose = False
+        self.begin_call()
+        return self.begin_pairs("")
 
     def end_call(self, arguments: Arguments) -> None:
         """The open call is over."""

@@ -12,6 +12,12 @@ from dialects.engine.tape import Tape
 __all__ = ["LONGEST_SPAN", "FenceClose", "Markdown", "NestedMarkdown", "SpanClose"]
 
 _TOKEN = re.compile(r"\n|`+|~+")
+_MARKS = r"(?:[ \t]|>|[-*+][ \t]|\d{1,9}[.)][ \t])*"
+_ITEM = re.compile(_MARKS)
+"""What stands before the text of a list's item or of a quotation."""
+_MAY_BE_ITEM = re.compile(rf"{_MARKS}(?:[-*+]|\d{{1,9}}[.)]?)?")
+_QUOTATION = re.compile(r"[> \t]*")
+_LONGEST_LEAD = 64
 _SPAN_TOKEN = re.compile(r"\n|`+")
 LONGEST_SPAN = 4000
 """How far ahead, in characters, the end of a code span is looked for."""
@@ -20,7 +26,18 @@ LONGEST_SPAN = 4000
 class Markdown:
     """The state behind a text. A run of backticks or tildes at its end may still grow."""
 
-    __slots__ = ("_run", "_run_length", "_spans", "blank", "closing", "fence", "opening", "unclosed")
+    __slots__ = (
+        "_lead",
+        "_quoted",
+        "_run",
+        "_run_length",
+        "_spans",
+        "blank",
+        "closing",
+        "fence",
+        "opening",
+        "unclosed",
+    )
 
     def __init__(self) -> None:
         self.blank = True
@@ -32,6 +49,11 @@ class Markdown:
         self.opening = False
         self.closing = False
         self._spans: dict[int, None] = {}
+        self._lead: str | None = ""
+        """The line so far, while a fence may begin or end behind it: white space, which is left out, or the marks of a
+        list's item or of a quotation."""
+        self._quoted = False
+        """Whether the open fence began in a quotation, so that every line of it does."""
         self._run = ""
         self._run_length = 0
 
@@ -40,13 +62,14 @@ class Markdown:
         other = type(self)()
         other.blank, other.fence = self.blank, self.fence
         other._run, other._run_length = self._run, self._run_length
+        other._lead, other._quoted = self._lead, self._quoted
         other.opening, other.closing, other._spans = self.opening, self.closing, self._spans.copy()
         return other
 
     @property
     def settled(self) -> bool:
         """Whether text without a line's end or a backtick changes nothing."""
-        return not (self.blank or self._run or self.closing)
+        return not (self._run or self.closing or self._lead is not None)
 
     @property
     def spans(self) -> frozenset[int]:
@@ -62,24 +85,25 @@ class Markdown:
     def touch_markup(self) -> None:
         """Markup stands here: what follows it begins like a line."""
         self._end_run()
-        self.blank = True
+        self.blank, self._lead = True, ""
 
     def update(self, text: str) -> bool:
         """Follow the next piece of the text. Whether the state behind it is settled."""
         if self._run or self.closing or "`" in text or "~" in text:
-            if self.blank or self.closing or "\n" in text:
+            if self.closing or self._lead is not None or "\n" in text:
                 self.read(text)
             else:
                 self._read_spans(text)
-            return not (self.blank or self._run or self.closing)
+            return self.settled
         if "\n" in text:
             if self.opening or self._spans:
                 self._end_line()
+            self.blank, self._lead = True, ""
             text = text.rpartition("\n")[2]
-        elif not self.blank:
+        elif self._lead is None:
             return True
-        self.blank = is_blank = not text.strip()
-        return not is_blank
+        self._other(text)
+        return self._lead is None
 
     def _read_spans(self, text: str) -> None:
         """The same in the middle of a line, where only backticks matter."""
@@ -105,8 +129,7 @@ class Markdown:
                 return start
         while (token := _TOKEN.search(text, start)) is not None:
             begin, end = token.span()
-            if (self.blank or self.closing) and text[start:begin].strip():
-                self._words()
+            self._other(text[start:begin])
             start = end
             char = text[begin]
             if char == "\n":
@@ -117,8 +140,7 @@ class Markdown:
                 self._mark(char, end - begin)
             if until_closed and self.fence is None:
                 return end
-        if (self.blank or self.closing) and text[start:].strip():
-            self._words()
+        self._other(text[start:])
         return len(text)
 
     def end(self) -> None:
@@ -135,25 +157,34 @@ class Markdown:
         if self.closing:
             self.fence = None
             self.unclosed = False
-        self.blank = True
+        self.blank, self._lead = True, ""
         self.opening = self.closing = False
         if self._spans:
             self._spans.clear()
 
-    def _words(self) -> None:
-        """Something else than white space, a backtick or a tilde, where that matters."""
-        self.blank = self.closing = False
+    def _other(self, text: str) -> None:
+        """What is neither a backtick nor a tilde, which matters where a fence may begin or end."""
+        if self._lead is None and not self.closing:
+            return
+        if text and not text.isspace():
+            self.blank = self.closing = False
+        if self._lead is not None and not self.blank:
+            lead = self._lead + text if self._lead else text.lstrip()
+            self._lead = lead if len(lead) <= _LONGEST_LEAD and _MAY_BE_ITEM.fullmatch(lead) else None
 
     def _mark(self, char: str, length: int) -> None:
         """A run of backticks or tildes."""
+        lead, self._lead = self._lead, None
         blank, self.blank = self.blank, False
         if self.opening and char == "`" and self.fence and self.fence[0] == "`":
             self._spans[self.fence[1]] = None
             self.fence = None
         if self.fence is not None:
-            self.closing = blank and char == self.fence[0] and length >= self.fence[1]
-        elif blank and length >= 3:
+            begins = blank or bool(self._quoted and lead and _QUOTATION.fullmatch(lead))
+            self.closing = begins and char == self.fence[0] and length >= self.fence[1]
+        elif length >= 3 and (blank or (lead and _ITEM.fullmatch(lead))):
             self.fence = (char, length)
+            self._quoted = ">" in (lead or "")
             self.opening = True
             self._spans.clear()
         elif char == "`":
@@ -183,7 +214,7 @@ class NestedMarkdown(Markdown):
         """The same fence, as it goes on with a line of its own; whether it stands in another does not matter."""
         other = super().copy()
         assert isinstance(other, NestedMarkdown)
-        other.blank = True
+        other.blank, other._lead = True, ""
         return other
 
     @property
@@ -196,11 +227,11 @@ class NestedMarkdown(Markdown):
         self._length = length
         super()._mark(char, length)
 
-    def _words(self) -> None:
-        if self.closing and self.fence is not None:
+    def _other(self, text: str) -> None:
+        if self.closing and self.fence is not None and text and not text.isspace():
             self._outer.append(self.fence)
             self.fence = (self.fence[0], self._length)
-        super()._words()
+        super()._other(text)
 
     def _end_line(self) -> None:
         super()._end_line()

@@ -22,6 +22,7 @@ from dialects.engine.tape import Tape
 from dialects.events import Event, Text
 
 __all__ = [
+    "BLOCK_CHARS",
     "CALL_BEGIN",
     "CALL_END",
     "RESULT_BEGIN",

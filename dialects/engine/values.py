@@ -29,11 +29,12 @@ __all__ = ["TextValueScanner", "ThinkEndOutsideValues", "ValueEnds", "ValueReade
 class ValueEnds:
     """Where a value may end.
 
-    `markers` finds the tags that matter in a value. `closer` is a pattern of its closer, `exact_closer` one of how that
-    should be written, `continuation` of what may follow it. `others` are patterns of tags that may end it where the
-    closer is missing, `opening` is one of them: that of the next value, up to where that begins; it may have a group
-    `key`, and then counts only where an argument of that name may follow. All are bounded in length. With `has_layout`
-    one newline on each inner side of the tags belongs to them.
+    `markers` finds the tags that matter in a value. `closer` is a pattern of its closer; what its group `name` matches,
+    if it has one, should be the argument's name. `exact_closer` is one of how the closer should be written,
+    `continuation` of what may follow it. `others` are patterns of tags that may end the value where the closer is
+    missing, `opening` is one of them: that of the next value, up to where that begins. It may have a group `key`; then
+    it counts only where an argument of that name may follow, or with `has_elements` opens an element in the value. All
+    are bounded in length. With `has_layout` one newline on each inner side of the tags belongs to them.
     """
 
     def __init__(
@@ -46,9 +47,11 @@ class ValueEnds:
         others: str,
         exact_closer: str | None = None,
         has_layout: bool = False,
+        has_elements: bool = False,
     ) -> None:
         self.markers = markers
         self.has_layout = has_layout
+        self.has_elements = has_elements
         self._has_keys = "(?P<key>" in opening
         self.closer = regex.compile(closer)
         self.exact_closer = regex.compile(exact_closer or closer)
@@ -73,6 +76,11 @@ class ValueEnds:
         found = self.closer.match(text, start)
         return None if found is None else found.end()
 
+    def is_exact(self, text: str, start: int, key: str) -> bool:
+        """Whether the closer at `start` is written as that of the argument `key` should be."""
+        found = self.exact_closer.match(text, start)
+        return found is not None and found.groupdict().get("name", key) == key
+
     def end_of_opening(self, text: str, start: int) -> int:
         """Where the value begins whose opening stands at `start`."""
         found = self.pattern.match(text, start)
@@ -94,9 +102,15 @@ class ValueReader:
         self._max_held_chars = max_held_chars
         self._rereading = Rereading()
         self._candidate: int | None = None
+        self._candidate_key: str | None = None
+        """The name in it, if it opens another value."""
+        self._opens_again = False
+        """Whether the value of that name opens once more, before this call ends."""
         self._open_values = 0
         self._in_other_call = False
         """Whether another call opens behind the candidate."""
+        self._is_behind = False
+        """Whether reading ahead has left the call."""
         self._literal_until = 0
         self._start = 0
         self._out = 0
@@ -107,6 +121,7 @@ class ValueReader:
         self.run_limit = 0
         """Up to which position `read_run` may go."""
         self._tape = Tape()
+        self._key = ""
         self.arguments = TextArguments({}, call_id="", name="")
 
     def begin(
@@ -114,6 +129,7 @@ class ValueReader:
     ) -> None:
         """A value begins at the cursor. `is_text` is what its tag says, whatever the schema does."""
         self._tape = tape
+        self._key = key
         self.arguments = arguments
         self._start = self._out = tape.pos
         self._candidate = None
@@ -144,8 +160,10 @@ class ValueReader:
                 real = self._read_ahead(self._candidate, final=final)
                 if real is None:
                     return GOING
-                if real:
+                if real and (self._candidate_key is None or self.arguments.expects(self._candidate_key)):
                     return self._end(events)
+                if real:
+                    self._literal_until = tape.pos + 1
             tape.i, marker = ends.markers.find(tape.text, tape.i, final=final)
             kind = ends.at(tape.text, tape.i, final=final) if marker and tape.pos >= self._literal_until else ""
             if marker is None or kind is None:
@@ -158,8 +176,9 @@ class ValueReader:
             else:
                 self._give(self._before_newline(), events)
                 self._candidate = tape.pos
+                self._candidate_key = ends.key_at(tape.text, tape.i) if kind == "opening" else None
                 self._open_values = 0
-                self._in_other_call = False
+                self._opens_again = self._in_other_call = self._is_behind = False
 
     def read_run(self, chunk: str) -> list[Event] | None:
         """The short way for a chunk that only continues the text; None, with nothing done, if it does not. It may be
@@ -198,7 +217,9 @@ class ValueReader:
             if tape.pos - candidate > self._max_held_chars:
                 return self._back(candidate, literal_until=candidate + self._max_held_chars)
             if marker is None:
-                return self._back(candidate, literal_until=0) if final else None
+                if not final:
+                    return None
+                return self._back(candidate, literal_until=candidate + 1 if self._opens_again else 0)
             if self._open_values and ends.end_of_closer(tape.text, tape.i):
                 self._open_values -= 1
                 tape.i += len(marker)
@@ -209,16 +230,24 @@ class ValueReader:
             if kind == "closer":
                 return self._back(candidate, literal_until=tape.pos)
             if kind == "opening" and (self._in_other_call or self._may_open()):
+                self._opens_again |= tape.pos > candidate and self._is_candidates_twin()
                 self._open_values += 1
                 tape.i = ends.end_of_opening(tape.text, tape.i)
             else:
+                self._is_behind |= kind == "other"
                 self._in_other_call |= kind == "other" and not marker.startswith("</")
                 tape.i += len(marker) if kind else 1
+
+    def _is_candidates_twin(self) -> bool:
+        """Whether the value of the candidate's name opens here, in this call, so that the candidate was literal."""
+        if self._open_values or self._is_behind or self._ends.has_elements or self._candidate_key is None:
+            return False
+        return self._candidate_key == self._ends.key_at(self._tape.text, self._tape.i)
 
     def _may_open(self) -> bool:
         """Whether what looks like the opening of a value is one of an argument that may follow."""
         key = self._ends.key_at(self._tape.text, self._tape.i)
-        return key is None or self.arguments.expects(key)
+        return key is None or self._ends.has_elements or self.arguments.expects(key)
 
     def _back(self, candidate: int, *, literal_until: int) -> bool:
         self._rereading.go_back(self._tape, candidate)
@@ -236,7 +265,7 @@ class ValueReader:
         if behind is None:
             self.arguments.note("missing-value-end")
             return BROKEN
-        if not self._ends.exact_closer.match(tape.text, tape.i):
+        if not self._ends.is_exact(tape.text, tape.i, self._key):
             self.arguments.note("wrong-value-end")
         tape.i = behind
         return DONE
