@@ -234,6 +234,89 @@ def test_what_only_running_it_would_tell_is_malformed_and_costs_no_other_call(ca
     assert [(event.name, event.reason) for event in events if isinstance(event, ToolDropped)] == [("f", "malformed")]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        'default_api.f(a="x")["level"]',
+        'print(default_api.f(a="x")["level"][0])',
+        "default_api.f(a=\"x\" )['level']",
+        'default_api.f(a="x") == "y"',
+        'default_api.f(a="x") if ready else None',
+        'tide = default_api.f(a="x") or "none"',
+        'tide = default_api.f(a="x") or other["a"]',
+        'default_api.f(a="x") + "m"',
+    ],
+)
+def test_what_becomes_of_a_calls_result_is_no_part_of_its_last_argument(code: str) -> None:
+    text = fenced(code, CALL)
+    events = check_splits(Stream("gemini", text, {}), [cut(text, [at]) for at in range(1, len(text))])
+    assert calls(events) == [("f", {"a": "x"}, ("surrounding-code",)), ("get_tide", {"port": "Leith"}, ())]
+
+
+def test_thousands_of_brackets_cost_neither_the_time_nor_the_next_call() -> None:
+    found = scan(fenced(CALL, "[(" * 5_000, CALL), "gemini").tool_calls
+    assert [call.arguments for call in found] == [{"port": "Leith"}] * 2
+
+
+def test_calls_without_anything_between_them_are_two() -> None:
+    for between in ("", " "):
+        events = read(fenced(f'default_api.f(a="x"){between}default_api.f(a="y")'))
+        assert [call[1] for call in calls(events)] == [{"a": "x"}, {"a": "y"}]
+
+
+@pytest.mark.parametrize(
+    "meant", ['a pipe (6") or larger', 'print("hi")[0]', 'size 5" or 6"', 'echo "x" if "y"', '24" if wide else narrow']
+)
+def test_what_looks_like_code_behind_a_quote_may_still_be_the_strings(meant: str) -> None:
+    ((_, found, repairs), _) = calls(read(fenced(f'f(a="{meant}")', CALL)))
+    assert (found, repairs) == ({"a": meant}, ("unescaped-quote",))
+
+
+@pytest.mark.parametrize("value", ['"=" * 3', '"tide"[:2]', '"low" if ebb else "high"'])
+def test_an_operator_behind_a_string_is_not_written_into_it(value: str) -> None:
+    events = read(fenced(f"f(a={value})", CALL))
+    assert calls(events) == [("get_tide", {"port": "Leith"}, ())]
+    assert [(event.name, event.reason) for event in events if isinstance(event, ToolDropped)] == [("f", "malformed")]
+
+
+@pytest.mark.parametrize("wrapper", ["len", "json.dumps", "print(json.dumps"])
+def test_a_function_around_a_call_is_not_called_without_arguments(wrapper: str) -> None:
+    text = fenced(f"{wrapper}({CALL}{')' * (wrapper.count('(') + 1)}", CALL)
+    events = check_splits(Stream("gemini", text, {}), [cut(text, [at]) for at in range(1, len(text))])
+    assert calls(events) == [("get_tide", {"port": "Leith"}, ())] * 2
+    assert [event.reason for event in events if isinstance(event, ToolDropped)] == ["malformed"]
+
+
+@pytest.mark.parametrize("before", ['print("Checking the tide")', "port = 5", '"""Ask for the tide."""', "try: pass"])
+def test_other_code_on_the_lines_before_a_call_does_not_cost_it(before: str) -> None:
+    text = fenced(before, CALL, f"print({CALL})")
+    events = check_splits(Stream("gemini", text, {}), [cut(text, [at]) for at in range(1, len(text))])
+    assert calls(events) == [
+        ("get_tide", {"port": "Leith"}, ("surrounding-code",)),
+        ("get_tide", {"port": "Leith"}, ()),
+    ]
+    assert calls(read(fenced(before, 'get_tide(port="Leith")'))) == []
+    assert len(calls(read(fenced(before, 'get_tide(port="Leith")'), tools=TOOLS))) == 1
+
+
+def test_code_without_a_line_that_is_plainly_a_call_is_malformed_and_behind_prose_it_is_prose() -> None:
+    code = fenced("for port in ports:", f"    {CALL}")
+    assert calls(read(code)) == []
+    assert [event.reason for event in read(code) if isinstance(event, ToolDropped)] == ["malformed"]
+    mentioned = "Write " + fenced("x = 1", CALL)
+    assert read(mentioned) == [Text(mentioned)]
+
+
+@pytest.mark.parametrize("prefix", ["", "r"])
+@pytest.mark.parametrize("quote", ['"', "'''"])
+def test_half_a_character_behind_a_backslash_is_replaced_like_any_other(prefix: str, quote: str) -> None:
+    events = read(fenced(f"f(a={prefix}{quote}x\\\ud83dy{quote})"))
+    check_arguments(events)
+    assert calls(events) == [("f", {"a": "x\\\ufffdy"}, ("lone-surrogate",))]
+    (dropped,) = read(f"```tool_code\nf(a={prefix}{quote}x\\")[-1:]
+    assert isinstance(dropped, ToolDropped)
+
+
 @pytest.mark.parametrize("opened", ['default_api.f(a="x)', "default_api.f(a='''x)", "[default_api.f(a=\"x), ['"])
 @pytest.mark.parametrize("between", ["\n", "\n```\nThen:\n```tool_code\n"])
 def test_a_string_that_was_never_closed_costs_no_later_call(opened: str, between: str) -> None:

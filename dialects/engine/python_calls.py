@@ -49,7 +49,6 @@ _skip_space = skipping(r"(?:\s|\\\r?\n)*+")
 _skip_comment = skipping(r"[^\n]*+")
 _skip_scalar = skipping(r"[^\s,:\[\](){}\"'#`=<;]*+")
 _opening_quotes = regex.compile(r"(?P<prefix>[rRbBuUfF]{0,2})(?P<quote>\"\"\"|'''|\"|')")
-_operator = regex.compile(r"\s{0,16}+(?:\+\s{0,16}+[\w\"']|%\s{0,16}+[\w(]|\.[a-z]{1,16}+\()")
 _argument_without_comma = regex.compile(rf"\s{{1,64}}+({NAME})\s{{0,64}}+=\s{{0,64}}+[\"'\d\[({{TFN-]")
 _bare_key = regex.compile(rf"({NAME})\s{{0,64}}+:")
 _argument = regex.compile(
@@ -61,6 +60,27 @@ _SPACE = r"(?:\s|\\\r?\n){0,256}+"
 _VALUE = r"(?:[rRbBuUfF]{0,2}[\"']|[\d\[({+.-]|(?:True|False|None|true|false|null)(?=\W))"
 _END_OF_CALL = r"\)(?:[ \t]{0,64}+[\r\n,;\])#`<]|\.[A-Za-z_])|[\])}]{1,3}\s{0,16}+`{3}"
 _END_OF_INNER = rf"{_SPACE}(?:[,)\]}}:\#]|`{{3}})"
+
+
+def _in_pairs(char: str) -> str:
+    """The rest of a line on which quotes stand in pairs. They do not behind a quote that is part of a string."""
+    between = rf"(?:[^{char}\\\n]|\\.){{0,256}}+"
+    return rf"{between}(?:{char}{between}{char}{between}){{0,8}}+\n"
+
+
+_CONDITION = r"\sif\s[^\n]{1,128}?\selse\s"
+_NAME_THEN = rf"(?:await\s{{1,16}}+)?{NAME}(?:\.\w{{1,128}}+){{0,8}}+[(\[]"
+_CODE = rf"\s{{0,16}}+(?:[\[.+*/%|<>-]|[=!]=|{_NAME_THEN}|(?:or|and)\s{{1,16}}+(?:{_NAME_THEN}|[\[{{\"'\d]|None))"
+_OPERATOR = {
+    char: regex.compile(
+        r"\s{0,16}+(?:\+\s{0,16}+[\w\"']|%\s{0,16}+[\w(]|\.[a-z]{1,16}+\()"
+        rf"|(?=\s{{0,16}}+(?:\*\s{{0,16}}+\d|\[[\d:-])|{_CONDITION}){_in_pairs(char)}"
+    )
+    for char in "\"'"
+}
+"""By quote, an operator behind a string."""
+_CODE_BEHIND_CALL = {char: regex.compile(rf"(?={_SPACE}\)(?:{_CODE}|{_CONDITION})){_in_pairs(char)}") for char in "\"'"}
+"""By quote, the call's end with code behind it that is no part of a string."""
 
 
 def _follower(*ways: str) -> "regex.Pattern[str]":
@@ -260,6 +280,11 @@ class PythonCallReader:
     def in_string(self) -> bool:
         """Whether a string is open."""
         return self._state in (self._string, self._quote)
+
+    @property
+    def has_arguments(self) -> bool:
+        """Whether anything but white space stands in the call so far."""
+        return bool(self._value_of) or self._state != self._argument
 
     @property
     def _is_triple(self) -> bool:
@@ -484,7 +509,8 @@ class PythonCallReader:
         if self._form.is_raw:
             if tape.i + 1 == len(text) and not self._final:
                 return None
-            pair = text[tape.i : tape.i + 2]
+            is_surrogate = "\ud800" <= text[tape.i + 1 : tape.i + 2] <= "\udfff"
+            pair = text[tape.i : tape.i + (1 if is_surrogate else 2)]
             self._take(pair, len(pair))
             return self._string
         escape = decode_escape(text, tape.i, final=self._final)
@@ -539,7 +565,7 @@ class PythonCallReader:
         if follows:
             tape.i = end
             return self._after_string
-        expression = _operator.match(text, end, partial=not self._final)
+        expression = _OPERATOR[quote[0]].match(text, end, partial=not self._final)
         if expression is not None and expression.partial:
             return None
         if expression is not None or self._is_ahead or self._opened_another_call():
@@ -563,6 +589,8 @@ class PythonCallReader:
             if second is not None:
                 return None if second.partial else False
         found = pattern.match(text, start, partial=not self._final)
+        if found is None and self._stack[-1] == CALL and not self._has_bare_quotes:
+            found = _CODE_BEHIND_CALL[char].match(text, start, partial=not self._final)
         if found is None and pattern is _BEHIND_KEYWORD:
             return self._forgot_comma(text, start)
         if found is None:
