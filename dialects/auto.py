@@ -1,17 +1,21 @@
-"""Which dialect leaked into a text: decided by the first marker that only one can have begun.
+"""Which dialect a text is in: decided by the first marker that its calls are written with.
 
 Nothing here names a dialect. What decides is derived from the scanners of the factory's table:
 
-- a special token decides if one dialect alone has it; one that several have is swallowed and decides nothing;
+- a special token decides if calls are written with it;
 - a tag that is plain text and opens a call (`call_begins`) decides together with what follows it, if that is a call's
-  first characters (`start_behind`) in one dialect alone.
+  first characters (`start_behind`);
+- any other special token, such as those of turns, decides nothing, since families that this package does not know have
+  it as well. A scanner of a dialect that has it reads the turn's header that it may begin.
 
-Dialects whose scanners read alike count as one: the first of the table. Until the decision a `Decider` lifts reasoning
-out of the text, as the thinking healer does; then it hands over, from that marker on, and is done (`scanner_row.py`).
+Where several dialects could have begun it, it decides for the first of them, and they are all named. Dialects whose
+scanners read alike count as one. Until the decision a `Decider` lifts reasoning out of the text, as the thinking healer
+does; then it hands over, from that marker on, and is done (`scanner_row.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 
 import msgspec
 
@@ -20,11 +24,12 @@ from dialects.engine.markdown import FenceClose, SpanClose
 from dialects.engine.markers import NAMESPACE, MarkerSet, TagSet
 from dialects.engine.plain_tags import THINK_BEGIN, PlainTagScanner
 from dialects.engine.scanner import Scanner, State
-from dialects.events import Event
-from dialects.thinking import ThinkingScanner
+from dialects.events import Event, Stopped, Text, ThinkingDelta
+from dialects.thinking import IDIOMS, ThinkingScanner
 
-__all__ = ["Decider", "Handover", "Match", "Openers", "has_plain_tags", "openers", "thinking_opener"]
+__all__ = ["Decider", "Handover", "Match", "Openers", "PromptDecider", "has_plain_tags", "openers", "thinking_opener"]
 
+_CALL = {"name": "f", "arguments": {"key": "text"}}
 _LONGEST_OPENER = 128
 """How many characters the tag that opens a call has at most, up to the end of its name."""
 
@@ -40,8 +45,12 @@ class Match(msgspec.Struct, frozen=True):
 class Openers(msgspec.Struct, frozen=True):
     """What may decide, out of one table of dialects."""
 
-    tokens: dict[str, str | None]
-    """Special tokens, each with the only dialect that has it, or None."""
+    tokens: dict[str, tuple[str, ...]]
+    """Special tokens that decide, each with the dialects that could have begun it."""
+    readers: dict[str, str]
+    """Those that decide nothing, each with a dialect that has it."""
+    special: frozenset[str]
+    """Both."""
     plain: dict[str, tuple[str, ...]]
     """The dialects whose calls are opened by plain-text tags, each with the tokens that it writes."""
     calls: TagSet
@@ -75,6 +84,15 @@ class Begun(msgspec.Struct, frozen=True):
     length: int = 0
 
 
+class Header(msgspec.Struct, frozen=True):
+    """The header of a turn: how long it is (0: it is none), whether thinking is open behind it, and if the turn is not
+    the model's to write, why reading stops."""
+
+    length: int
+    thinks: bool
+    stop: str = ""
+
+
 class Handover(msgspec.Struct, frozen=True):
     """The decision: a scanner of `name`, told that the prompt ended with `generation_prompt`, reads `shown + rest`; as
     many characters as `shown` has, which stand for text that is out already, are to be left out of its text. `sign` is
@@ -93,19 +111,20 @@ class Handover(msgspec.Struct, frozen=True):
 class Decider(ThinkingScanner):
     """Reads text and reasoning until `handover` says which dialect's scanner goes on.
 
-    `scanner_of` finds a scanner of the dialect of that name, for the stream's own options.
+    `create` makes a scanner of the dialect of that name, for the stream's own options and that generation prompt.
     """
 
     def __init__(
         self,
         dialects: tuple[Dialect, ...],
-        scanner_of: Callable[[str], Scanner],
+        create: Callable[[str, str], Scanner],
         *,
         parse_thinking: bool = True,
         generation_prompt: str = "",
         max_held_chars: int,
     ) -> None:
-        self._scanner_of = scanner_of
+        self._create = create
+        self._scanners: dict[tuple[str, str], Scanner] = {}
         self.handover: Handover | None = None
         self._openers = openers(dialects)
         markers = self._openers.markers
@@ -144,7 +163,7 @@ class Decider(ThinkingScanner):
             return None
         known = self._openers
         is_call = known.opens_call(marker)
-        if not is_call and marker not in known.tokens:
+        if not is_call and marker not in known.special:
             return super().outside()
         if is_call or marker in known.quotable:
             if self.tape.pos < self._mention_until:
@@ -160,29 +179,70 @@ class Decider(ThinkingScanner):
         marker = self.read_text(self.thinking_ends[self.idiom.opener])
         if marker is not None and self._openers.opens_call(marker):
             return self._call(marker)
-        if marker in self._openers.tokens and marker not in self.idiom.closers:
+        if marker in self._openers.special and marker not in self.idiom.closers:
             return self._token(marker)
         return super().thinking()
 
     def fenced_line(self) -> State | None:
         """The rest of a line in a thinking fence, in which a special token decides."""
         marker = self.read_text(self.line_ends)
-        if marker in self._openers.tokens:
+        if marker in self._openers.special:
             return self._token(marker)
         return super().fenced_line()
 
     # Steps.
 
     def _token(self, token: str) -> State | None:
-        name = self._openers.tokens[token]
-        if name is not None:
-            return self._choose(name, (name,), token)
+        """A special token: it decides, or says something of the turn."""
+        if token not in self._openers.tokens:
+            return self._turn_token(token)
+        names = self._openers.tokens[token]
+        return self._choose(names[0], names, token)
+
+    def _turn_token(self, token: str) -> State | None:
+        """A token that decides nothing, with the header of a turn that it may begin."""
+        name = self._openers.readers[token]
+        header = self._read_header(token, name)
+        if header is None:
+            return None
+        if header.stop:
+            self.stop(header.stop)
+        if not header.length:
+            return self._mention(token)
         self._is_first = False
-        if self.thinking_open:
-            self.tape.i += len(token)
+        opener, markup = self._openers.thinking[name], self.tape.text[self.tape.i : self.tape.i + header.length]
+        if not header.thinks:
+            self.end_thinking()
+            self.pass_markup(markup)
+        elif self.thinking_open:
+            self.tape.i += header.length
         else:
-            self.pass_markup(token)
+            self._open(next(idiom for idiom in IDIOMS if opener.startswith(idiom.opener)), markup)
         return self.home()
+
+    def _read_header(self, token: str, name: str) -> Header | None:
+        """What a scanner that knows the token at the cursor makes of it and of what follows; None: more input."""
+        reader = self._scanner(name, self._openers.thinking[name] if self.thinking_open else "")
+        said: list[Event] = []
+        length = 0
+        for piece in chain([token], self.tape.text[self.tape.i + len(token) :]):
+            said += reader.feed(piece)
+            length += len(piece)
+            if said or reader.held_chars < length:
+                break
+        held, thinks = reader.held_chars, reader.thinking_open
+        rest = reader.flush(truncated=self.truncated)
+        if held == length and not said:
+            if not self.final:
+                return None
+            held, said = 0, rest
+        for event in said:
+            match event:
+                case Stopped(reason):
+                    return Header(len(token), thinks, reason)
+                case Text(text) | ThinkingDelta(text):
+                    held += len(text)
+        return Header(length - held, thinks)
 
     def _call(self, tag: str) -> State | None:
         """A tag that opens a call in the dialect that what follows says, or is prose."""
@@ -202,11 +262,18 @@ class Decider(ThinkingScanner):
         alike = [it.name for it in begun if (it.is_open, it.written) == (first.is_open, first.written)]
         return self._choose(first.name, alike, tape.text[tape.i : tape.i + first.length])
 
+    def _scanner(self, name: str, generation_prompt: str = "") -> Scanner:
+        """A scanner of the dialect that this one asks, and that is as new."""
+        key = (name, generation_prompt)
+        if key not in self._scanners:
+            self._scanners[key] = self._create(*key)
+        return self._scanners[key]
+
     def _begun(self) -> Iterator[Begun]:
         """The calls that may begin at the cursor."""
         tape = self.tape
         for name, written in self._openers.plain.items():
-            scanner = self._scanner_of(name)
+            scanner = self._scanner(name)
             assert isinstance(scanner, PlainTagScanner)
             near = tape.text[tape.i : tape.i + _LONGEST_OPENER]
             index, opener = scanner.text_markers.find(near, 0, final=self.final or len(near) == _LONGEST_OPENER)
@@ -244,6 +311,13 @@ class Decider(ThinkingScanner):
         return None
 
 
+class PromptDecider(Decider):
+    """Reads a prompt, in which all turns are as they should be."""
+
+    def stop(self, reason: str) -> None:
+        """A turn of another."""
+
+
 def thinking_opener(dialect: Dialect) -> str:
     """What opens thinking in a dialect."""
     return dialect.thinking_text("\0").partition("\0")[0]
@@ -263,10 +337,19 @@ def openers(dialects: tuple[Dialect, ...]) -> Openers:
         if issubclass(dialect.scanner, PlainTagScanner):
             plain[dialect.name] = dialect.control_tokens
             openers |= {*dialect.scanner.call_begins}
-    tokens = {token: _only(found) for token, found in owners.items() if token not in openers}
-    deciding = tuple(token for token, name in tokens.items() if name is not None)
-    own = {marker for marker in ThinkingScanner.text_markers.literals if not marker.startswith(deciding)}
-    special = {token for token in tokens if not all(map(has_plain_tags, owners[token]))}
+    writers: dict[str, tuple[str, ...]] = {}
+    readers: dict[str, str] = {}
+    for token, found in owners.items():
+        if token in openers:
+            continue
+        if writing := [it for it in found if _writes_calls_with(it, token)]:
+            reading = [it for it in dialects if it not in writing and _has(it, token)]
+            writers[token] = tuple(it.name for it in (*writing, *reading))
+        else:
+            readers[token] = max(found, key=lambda it: _begins_turn(it, token)).name
+    own = {marker for marker in ThinkingScanner.text_markers.literals if not marker.startswith((*writers,))}
+    special = frozenset((*writers, *readers))
+    unquotable = {token for token in special if not all(map(has_plain_tags, owners[token]))}
 
     def with_calls(literals: Iterable[str]) -> TagSet:
         names = {opener[1:].rstrip(">") for opener in openers if opener.startswith("<")}
@@ -274,17 +357,19 @@ def openers(dialects: tuple[Dialect, ...]) -> Openers:
         return TagSet({*literals, *others}, opening=sorted(names), mark=NAMESPACE)
 
     return Openers(
-        tokens=tokens,
+        tokens=writers,
+        readers=readers,
+        special=special,
         plain=plain,
         calls=with_calls(()),
-        quotable=frozenset(tokens.keys() - special),
-        markers=with_calls({*own, *tokens}),
+        quotable=special - unquotable,
+        markers=with_calls({*own, *special}),
         thinking_ends={
-            opener: with_calls({*ends.literals, *tokens}) for opener, ends in ThinkingScanner.thinking_ends.items()
+            opener: with_calls({*ends.literals, *special}) for opener, ends in ThinkingScanner.thinking_ends.items()
         },
         thinking={dialect.name: thinking_opener(dialect) for dialect in dialects},
         alike={one.name: tuple(it.name for it in dialects if _reading(it) == _reading(one)) for one in dialects},
-        line_ends=MarkerSet({"\n", *special}),
+        line_ends=MarkerSet({"\n", *unquotable}),
     )
 
 
@@ -294,16 +379,27 @@ def has_plain_tags(dialect: Dialect) -> bool:
 
 
 def _special_tokens(dialect: Dialect) -> tuple[str, ...]:
+    """Those of a dialect that no person writes."""
     scanner = dialect.scanner
     if scanner is not None and issubclass(scanner, PlainTagScanner):
-        return tuple(dict.fromkeys((*scanner.special_tokens, *scanner.turn_openers)))
+        tokens = dict.fromkeys((*scanner.special_tokens, *scanner.turn_openers))
+        return tuple(token for token in tokens if token not in scanner.text_headers)
     shared = () if scanner is None else {*scanner.thinking_tags} & {*ThinkingScanner.text_markers.literals}
     return tuple(token for token in dialect.control_tokens if token not in shared)
 
 
-def _only(dialects: list[Dialect]) -> str | None:
-    """The name of the only dialect, or of the first of several that read alike."""
-    return dialects[0].name if len(set(map(_reading, dialects))) == 1 else None
+def _writes_calls_with(dialect: Dialect, token: str) -> bool:
+    """Whether the token stands in the dialect's calls, in one of their forms."""
+    marks = (mark for marks in dialect.call_marks for mark in marks)
+    return token in dialect.render_assistant_tool_calls([_CALL]) or any(mark in token for mark in marks)
+
+
+def _has(dialect: Dialect, token: str) -> bool:
+    return dialect.scanner is not None and token in dialect.scanner.text_markers.literals
+
+
+def _begins_turn(dialect: Dialect, token: str) -> bool:
+    return dialect.scanner is not None and token in dialect.scanner.turn_openers
 
 
 def _reading(dialect: Dialect) -> tuple[object, ...]:

@@ -29,6 +29,7 @@ from dialects.factory import all_dialects, create_inband_scanner, get_dialect
 from dialects.healing.explain import ExplainingHealer
 from dialects.healing.http import Exchange, HealingOptions
 from dialects.messages import read_tools
+from dialects.scanner_row import AutoScanner
 from dialects.templates import dialect_of_template, find_template
 from dialects.terminal import EventPrinter, Tally, explained, wants_colour
 from dialects.transcript import render_tool_prompt, render_transcript
@@ -103,6 +104,8 @@ def _scan(options: argparse.Namespace) -> int:
     out(scanner.flush(truncated=options.truncated))
     finish()
     sys.stdout.flush()
+    if isinstance(scanner, AutoScanner):
+        print(f"dialect  {scanner.match.name or 'not sure'}: {scanner.match.reason}", file=sys.stderr)
     for line in (*tally.lines(), *text.report()):
         print(line, file=sys.stderr)
     return CALL_DROPPED if options.check and tally.dropped else OK
@@ -443,16 +446,16 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         return sub
 
-    def file_and_dialect(sub: argparse.ArgumentParser, what: str) -> None:
+    def file_and_dialect(sub: argparse.ArgumentParser, what: str, also: str = "") -> None:
         sub.add_argument("file", nargs="?", default="-", metavar="FILE", help=f"{what}; standard input without it")
-        about = f"what the model speaks (default: {DEFAULT_DIALECT})"
+        about = f"what the model speaks{also} (default: {DEFAULT_DIALECT})"
         sub.add_argument("--dialect", default=DEFAULT_DIALECT, metavar="NAME", help=about)
 
     def tools_file(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--tools", metavar="FILE", help="JSON list of OpenAI function tools")
 
     scan = command("scan", _scan, "read a model's output as it arrives and print events")
-    file_and_dialect(scan, "the output")
+    file_and_dialect(scan, "the output", ", or auto to find it out")
     tools_file(scan)
     scan.add_argument("--generation-prompt", default="", metavar="TEXT", help="what the prompt ended with: '<think>'")
     scan.add_argument("--chunk", type=_positive, metavar="N", help="cut the input into pieces of N characters")

@@ -277,7 +277,7 @@ class DeepSeek(Dialect):
     control_tokens = CONTROL_TOKENS
     scanner = DeepSeekScanner
     generation_prompt = ASSISTANT
-    template_marks = ((DSML,),)
+    call_marks = tuple((token,) for token in (DSML, "|DSML|", *spellings(SECTION_BEGIN)))
     turns = Turns(
         headers={
             "tool": rf"(?={RESULTS_BEGIN}|{RESULT_BEGIN})|{USER}(?=<tool_result>)"

@@ -95,9 +95,9 @@ def _forms(dialect: Dialect) -> tuple[tuple[str, ...], ...]:
     call = dialect.render_assistant_tool_calls([_SAMPLE_CALL])
     written = tuple(sorted({token for token in dialect.control_tokens if token in call}, key=call.index))
     if has_plain_tags(dialect):
-        return (written, *dialect.template_marks)
+        return (written, *dialect.call_marks)
     turn = dialect.transcript_text([Message("assistant", "text", reasoning="text")], None)
-    return (written, *dialect.template_marks, *((token,) for token in written if token not in turn))
+    return (written, *dialect.call_marks, *((token,) for token in written if token not in turn))
 
 
 @cache

@@ -251,6 +251,7 @@ class Harmony(Dialect):
     models = r"gpt[-_ ]?oss"
     control_tokens = CONTROL_TOKENS
     scanner = HarmonyScanner
+    call_marks = ((CONSTRAIN,),)
     generation_prompt = f"{START}assistant"
     call_separator = ""
     turns = Turns(

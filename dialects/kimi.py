@@ -23,7 +23,7 @@ import regex
 from dialects.engine.argument_scanner import ArgumentScanner
 from dialects.engine.arguments import Arguments, StringEnds
 from dialects.engine.dialect import Dialect, Tools
-from dialects.engine.markers import MarkerSet
+from dialects.engine.markers import MarkerSet, begun
 from dialects.engine.rendering import compact_json
 from dialects.engine.repair import dump
 from dialects.engine.scanner import State
@@ -48,7 +48,9 @@ CONTROL_TOKENS = (*TURN_TOKENS, *CALL_MARKERS, ARGUMENTS_BEGIN, THINK_BEGIN, THI
 HEADER_ENDS = MarkerSet([ARGUMENTS_BEGIN, "{", *CALL_MARKERS, *TURN_TOKENS])
 TURN_HEADER = regex.compile(r"<\|im_(?P<role>system|user|assistant)\|>[^<\n]{0,64}<\|im_middle\|>")
 RESULT_HEADING = regex.compile(r"\s{0,16}## Return of")
-TURN_NAMES = ("system", "user", "assistant", "tool")
+CUT_HEADER = re.compile(
+    rf"(?:{begun(('system', 'user', 'assistant', 'tool'))}|[^<\n]{{1,64}}<{begun([TURN_MIDDLE[1:]])})\Z"
+)
 
 # An id is read as the first of these that fits; one that names no declared tool is looked up among them before.
 _ID = re.compile(r"(?:functions\.)?+(\S+):[0-9]+")
@@ -165,8 +167,8 @@ class KimiScanner(ArgumentScanner):
         header = TURN_HEADER.match(tape.text, tape.i, partial=not self.final)
         if header is None:
             self.pass_markup(marker)
-            if self.final and any(name.startswith(tape.text[tape.i :]) for name in TURN_NAMES):
-                tape.i = len(tape.text)
+            cut = CUT_HEADER.match(tape.text, tape.i) if self.final else None
+            tape.i = cut.end() if cut else tape.i
             return self.home()
         if header.partial:
             return None
@@ -241,6 +243,7 @@ class Kimi(Dialect):
     models = r"kimi[-_ ]?k2"
     control_tokens = CONTROL_TOKENS
     scanner = KimiScanner
+    call_marks = ((SECTION_BEGINS[1],),)
     generation_prompt = f"<|im_assistant|>assistant{TURN_MIDDLE}"
     turns = Turns(
         headers={

@@ -226,7 +226,7 @@ class MiniMax(InvokeDialect):
     models = r"minimax[-_ ]?m[23]"
     control_tokens = CONTROL_TOKENS
     scanner = MiniMaxScanner
-    template_marks = ((MARK, "<tool_call>", "</tool_call>"),)
+    call_marks = ((MARK, "<tool_call>", "</tool_call>"),)
     turns = _with_vendor_turns(text_transcript(RESULT_BEGINS[0], FUNCTION_RESULT))
     section = (f"{SECTION_BEGIN}\n", f"\n{SECTION_END}")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dialects.auto import Decider, Handover, Match
+from dialects.auto import Decider, Handover, Match, PromptDecider
 from dialects.engine.dialect import Dialect
 from dialects.engine.plain_tags import PlainTagScanner
 from dialects.engine.scanner import Scanner
@@ -48,16 +48,16 @@ class ScannerRow:
         self._dialects = {dialect.name: dialect for dialect in dialects if dialect.scanner is not None}
         self._prompt: str = options.pop("generation_prompt", "")
         self._options = options
-        self._scanners: dict[str, Scanner] = {}
         checked = self._new(next(iter(self._dialects)), self._prompt)
         self._parse_thinking, self._max_held_chars = checked.parse_thinking, checked.max_held_chars
         self._unknown_match = Match(
-            None, tuple(self._dialects), "no marker has come that only one dialect can have begun"
+            None, tuple(self._dialects), "no marker has come that tells calls of one dialect from those of others"
         )
         self._of_prompt = self._decided_by_prompt() if pattern == AUTO and self._prompt else None
         self._start = pattern if self._of_prompt is None else self._of_prompt.name
         self._own = None if self._start in (AUTO, THINKING) else self._create(self._start, self._prompt)
         """The scanner of the pattern, if that names a dialect."""
+        self._match = self._unknown_match if self._of_prompt is None else _match(self._of_prompt)
         self._reset()
 
     @property
@@ -67,7 +67,8 @@ class ScannerRow:
 
     @property
     def match(self) -> Match:
-        """What `auto` has found out: the dialect's `name` where that is sure, else the `candidates`; and why."""
+        """What `auto` has found out: the dialect's `name` where that is sure, else the `candidates`; and why. Behind
+        `flush` it is still that of the stream that is over, until the next one begins."""
         return self._match
 
     @property
@@ -85,6 +86,7 @@ class ScannerRow:
     def feed(self, text: str) -> list[Event]:
         """The events that the next piece of the stream gives. Raises TypeError for anything but a str."""
         if self._decider is not None:
+            self._match = self._unknown_match
             events = self._decider.feed(text)
             return events + self._handed_over()
         if self._dialect is not None:
@@ -100,6 +102,7 @@ class ScannerRow:
         is as new afterwards."""
         events: list[Event] = []
         if self._decider is not None:
+            self._match = self._unknown_match
             events += self._decider.flush(truncated=truncated)
             events += self._handed_over()
         if self._dialect is not None:
@@ -121,7 +124,6 @@ class ScannerRow:
         self._draft: Draft | None = None
         self._cut = 0
         """How many characters of the dialect's text stand for some that are out already."""
-        self._match = self._unknown_match if self._of_prompt is None else _match(self._of_prompt)
         if self._start == AUTO:
             self._decider = self._new_decider()
         elif self._parse_thinking:
@@ -132,7 +134,7 @@ class ScannerRow:
         return ThinkingScanner(generation_prompt=generation_prompt, max_held_chars=self._max_held_chars)
 
     def _new_decider(self) -> Decider:
-        return Decider(tuple(self._dialects.values()), self._scanner_of, **self._decider_options)
+        return Decider(tuple(self._dialects.values()), self._new, **self._decider_options)
 
     @property
     def _decider_options(self) -> dict[str, Any]:
@@ -151,17 +153,11 @@ class ScannerRow:
         assert scanner is not None
         return scanner(**self._options, generation_prompt=generation_prompt)
 
-    def _scanner_of(self, name: str) -> Scanner:
-        """A scanner that reads nothing, but knows how the dialect's calls begin."""
-        if name not in self._scanners:
-            self._scanners[name] = self._new(name, "")
-        return self._scanners[name]
-
     def _decided_by_prompt(self) -> Handover | None:
         """The prompt itself may say which dialect it is."""
-        probe = Decider(tuple(self._dialects.values()), self._scanner_of, max_held_chars=self._max_held_chars)
-        probe.feed(self._prompt)
-        return probe.handover
+        reader = PromptDecider(tuple(self._dialects.values()), self._new, max_held_chars=self._max_held_chars)
+        reader.feed(self._prompt)
+        return reader.handover
 
     def _handed_over(self) -> list[Event]:
         """Go on with the scanner that was decided on, if one was."""
@@ -237,7 +233,7 @@ class ScannerRow:
 
 
 class AutoScanner(ScannerRow):
-    """Reads a stream whose dialect the stream itself tells, by the first marker that only one can have begun; until
+    """Reads a stream whose dialect the stream itself tells, by the first marker that its calls are written with; until
     then text, and every family's reasoning. The dialect of a stream never changes once it is known. See `ScannerRow`.
     """
 

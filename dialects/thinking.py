@@ -142,7 +142,7 @@ class ThinkingScanner(PlainTagScanner):
         if marker in _FENCES:
             return self._fence(marker)
         if idiom is not None:
-            return self._open(idiom)
+            return self._open(idiom, marker)
         if _OPENER_OF.get(marker) in self._mentioned or (marker in _ANSWER_MARKERS and not self._channels):
             return self._mention(marker)
         self.pass_markup(marker)
@@ -203,10 +203,11 @@ class ThinkingScanner(PlainTagScanner):
         spans = self.markdown.spans
         return spans - self._unclosed_spans if self.tape.pos < self._unclosed_until else spans
 
-    def _open(self, idiom: Idiom) -> State:
+    def _open(self, idiom: Idiom, markup: str) -> State:
         self.idiom = idiom
+        self._fences = []
         self._channels = self._channels or _CHANNEL_END in idiom.closers
-        self.pass_markup(idiom.opener)
+        self.pass_markup(markup)
         self.begin_thinking()
         return self.thinking
 

@@ -3,10 +3,16 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dialects import create_inband_scanner, dialect_names, get_dialect, scan
-from dialects.events import Event, Text, ToolEnd
+from dialects.auto import openers
+from dialects.events import Event, Stopped, Text, ToolEnd
+from dialects.factory import all_dialects
 from dialects.scanner_row import AutoScanner
+from tests.laws import check_order
+from tests.streams import cut, cuts, joined, scan_pieces, whole
 
 CALL = {"name": "get_tide", "arguments": {"port": "Oban"}}
 TOOLS = [{"name": "get_tide", "parameters": {"type": "object", "properties": {"port": {"type": "string"}}}}]
@@ -35,7 +41,19 @@ def test_a_complete_call_tells_its_dialect_or_which_it_could_be(name: str) -> No
     assert [(call.name, call.arguments) for call in events if isinstance(call, ToolEnd)] == [
         ("get_tide", {"port": "Oban"})
     ]
+    assert scanner.match is match
+    scanner.feed("I look.")
     assert scanner.match.name is None
+
+
+def test_what_the_end_of_the_stream_decides_is_told() -> None:
+    scanner = auto(generation_prompt="<think>")
+    scanner.feed("<tool_call>refresh_board</tool_call>")
+    assert scanner.match.name is None
+    scanner.flush()
+    assert scanner.match.name == "glm"
+    scanner.flush()
+    assert scanner.match.candidates == dialect_names()
 
 
 def test_two_dialects_that_write_calls_alike_are_one_candidate_set() -> None:
@@ -53,14 +71,118 @@ def test_before_anything_decides_every_dialect_is_a_candidate() -> None:
     )
     assert scanner.match.candidates == dialect_names()
     assert scanner.match.name is None
-    assert "no marker" in scanner.match.reason
+    assert "no marker has come" in scanner.match.reason
 
 
 def test_the_prompt_may_tell_it() -> None:
-    scanner = auto(generation_prompt="<|im_assistant|>assistant<|im_middle|>")
-    assert scanner.match.name == "kimi"
+    scanner = auto(generation_prompt="<|start|>assistant")
+    assert scanner.match.name == "harmony"
+    assert scanner.feed("<|channel|>final<|message|>Hello") == [Text("Hello")]
     scanner.flush()
-    assert scanner.match.name == "kimi"
+    assert scanner.match.name == "harmony"
+
+
+def tokens_of_turns() -> list[str]:
+    tokens = dict.fromkeys(token for name in dialect_names() for token in get_dialect(name).control_tokens)
+    return [token for token in tokens if token in openers(all_dialects()).readers]
+
+
+@pytest.mark.parametrize("token", tokens_of_turns())
+def test_a_token_that_no_call_is_written_with_tells_nothing(token: str) -> None:
+    scanner = auto()
+    events = scanner.feed(f"Hello.{token}")
+    assert (scanner.match.name, scanner.match.candidates) == (None, dialect_names())
+    events += scanner.flush()
+    assert "".join(event.text for event in events if isinstance(event, Text)) == "Hello."
+
+
+@pytest.mark.parametrize("name", dialect_names())
+@pytest.mark.parametrize("token", tokens_of_turns())
+def test_behind_a_token_of_one_family_a_call_of_another_is_not_lost(token: str, name: str) -> None:
+    scanner = auto(tools=TOOLS)
+    events = scanner.feed(token + leak(name))
+    if any(isinstance(event, Stopped) for event in events):
+        assert token in ("<|user|>", "<|system|>") or "\uff5c" in token
+        return
+    assert name in scanner.match.candidates
+    events += scanner.flush()
+    assert [call.name for call in events if isinstance(call, ToolEnd)] == ["get_tide"]
+
+
+HEADERS = (
+    "<|im_start|>assistant\n",
+    "<|im_assistant|>assistant<|im_middle|>",
+    "<start_of_turn>model\n",
+    "<|turn>model\n",
+    "]~b]ai\n",
+    "<|assistant|>",
+    "<\uff5cAssistant\uff5c>",
+)
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_the_header_of_an_assistants_turn_is_not_visible(header: str) -> None:
+    for pieces in ([f"Hi.{header}Hello."], list(f"Hi.{header}Hello."), ["Hi.", header, "Hello."]):
+        scanner = auto()
+        events = [event for piece in pieces for event in scanner.feed(piece)] + scanner.flush()
+        assert "".join(event.text for event in events if isinstance(event, Text)) == "Hi.Hello."
+    assert scan(f"<think>Hm.{header}Hello.", "auto").thinking == "Hm."
+
+
+@pytest.mark.parametrize("header", HEADERS[:5])
+def test_a_header_that_was_cut_off_is_not_visible(header: str) -> None:
+    token = next(token for token in openers(all_dialects()).readers if header.startswith(token))
+    for length in range(len(token), len(header)):
+        assert scan(f"Hi.{header[:length]}", "auto").text == "Hi."
+
+
+SPECIAL = sorted(openers(all_dialects()).special)
+WORDS = (
+    "Hello",
+    " ",
+    "\n",
+    "<",
+    "`",
+    "```\n",
+    "<think>",
+    "</think>",
+    "```thinking\n",
+    "<channel|>",
+    "\n\nHuman: ",
+    "json",
+)
+
+
+@given(
+    st.lists(st.sampled_from([*SPECIAL, *HEADERS, *WORDS, *map(leak, dialect_names())]), max_size=6).map("".join),
+    st.booleans(),
+    st.data(),
+)
+def test_tokens_of_all_families_in_any_order_read_alike_however_they_are_cut(
+    text: str, truncated: bool, data: st.DataObject
+) -> None:
+    expected = whole("auto", text, truncated=truncated)
+    check_order(expected)
+    for pieces in (list(text), cut(text, data.draw(cuts(text)))):
+        assert joined(scan_pieces("auto", pieces, truncated=truncated)) == expected
+
+
+def test_the_turn_of_a_user_ends_the_reading() -> None:
+    for header in ("<|im_start|>user\n", "<|im_user|>user<|im_middle|>", "<start_of_turn>user\n", "<|user|>\n"):
+        result = scan(f"Hi.{header}And now?", "auto")
+        assert (result.text, result.stopped) == ("Hi.", "fabricated-turn")
+
+
+def test_a_dialogue_in_prose_is_no_turn_before_anything_decides() -> None:
+    text = "Two voices:\n\nHuman: Where?\n\nAssistant: Here."
+    assert scan(text, "auto").text == text
+
+
+def test_thinking_that_a_channel_opened_without_its_name_is_thinking() -> None:
+    result = scan("<|channel>Hm.<channel|>Hello.", "auto")
+    assert (result.thinking, result.text) == ("Hm.", "Hello.")
+    result = scan("<|channel>Hm.<channel|>Hello.", "auto", parse_thinking=False)
+    assert (result.thinking, result.text) == ("", "<|channel>Hm.<channel|>Hello.")
 
 
 def test_the_options_are_those_of_every_scanner() -> None:

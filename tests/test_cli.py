@@ -552,3 +552,12 @@ class TestPromptListAndDemo:
 
     def test_version_names_the_distribution(self) -> None:
         assert run("--version").stdout.startswith("inband-dialects ")
+
+
+def test_the_dialect_that_the_output_told_is_reported() -> None:
+    found = run("scan", "--dialect", "auto", stdin=section(call("{}"))).stderr.splitlines()[0]
+    assert found.startswith("dialect  kimi: '<|tool_calls_section_begin|>'")
+    found = run("scan", "--dialect", "auto", stdin='<tool_call>{"name": "f", "arguments": {}}</tool_call>').stderr
+    assert found.startswith("dialect  not sure: ")
+    assert "hermes and qwen3" in found
+    assert "dialect" not in run("scan", stdin=section(call("{}"))).stderr

@@ -173,8 +173,8 @@ def test_auto_knows_a_draft_in_thinking() -> None:
 
 
 def test_a_prompt_may_decide() -> None:
-    assert StreamHealer(generation_prompt="<|im_assistant|>assistant<|im_middle|>").pattern == "kimi"
     assert StreamHealer(generation_prompt="<|start|>assistant").pattern == "harmony"
+    assert StreamHealer(generation_prompt="<|im_assistant|>assistant<|im_middle|>").pattern == "auto"
     assert StreamHealer(generation_prompt="<think>\n").pattern == "auto"
 
 
@@ -186,9 +186,10 @@ def test_plain_text_leaves_at_once_while_nothing_is_decided() -> None:
 
 def test_what_decides_is_derived_from_the_table() -> None:
     known = openers(all_dialects())
-    assert known.tokens["<|tool_calls_section_begin|>"] == "kimi"
-    assert known.tokens["<|channel|>"] == "harmony"
-    assert known.tokens["<|im_end|>"] is None
+    assert known.tokens["<|tool_calls_section_begin|>"] == ("kimi",)
+    assert known.tokens["<|tool_call_begin|>"] == ("kimi", "deepseek")
+    assert known.tokens["<|channel|>"] == ("harmony",)
+    assert known.readers.keys() >= {"<|im_end|>", "<|im_assistant|>", "<|end|>", "<|assistant|>", "<start_of_turn>"}
     assert known.opens_call("<tool_call")
     assert {*known.plain} >= {"hermes", "qwen3", "glm"}
     assert "<think>" not in known.tokens

@@ -105,7 +105,10 @@ def test_a_header_that_the_prompt_began_is_no_text(dialect: str, prompt: str, st
     assert seen(dialect, stream, generation_prompt=prompt)[0] == "hi"
 
 
-@pytest.mark.parametrize(("dialect", "stream"), [("qwen3", "a<|im_start|>assi"), ("kimi", "a<|im_assistant|>assi")])
+@pytest.mark.parametrize(
+    ("dialect", "stream"),
+    [("qwen3", "a<|im_start|>assi"), ("kimi", "a<|im_assistant|>assi"), ("kimi", "a<|im_assistant|>assistant<|im_mid")],
+)
 def test_a_header_that_was_cut_off_is_no_text(dialect: str, stream: str) -> None:
     assert seen(dialect, stream)[0] == "a"
 

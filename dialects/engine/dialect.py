@@ -66,9 +66,9 @@ class Dialect(ABC):
     """What stands before an assistant's body."""
     call_separator: ClassVar[str] = "\n"
     """What stands between the calls of a batch, where it has no other envelope."""
-    template_marks: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """What tells the family's chat templates, beside the control tokens of the calls that the renderer writes: for each
-    other form, what a template that writes it holds."""
+    call_marks: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """What tells the family's calls, beside the control tokens of those that the renderer writes: for each other form,
+    what calls in it hold, and so does a chat template that writes it."""
     turns: ClassVar[Turns | None] = None
     """How a transcript is read back; None: only what an assistant wrote can be."""
 

@@ -308,11 +308,10 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
     """Reads such calls between tags that are plain text. Beside the states of `InvokeScanner` and `PlainTagScanner` it
     has `section`: between the calls of a section, and behind every call.
 
-    A subclass says which `tags` there are, which tokens are special, and how turns begin. `text_headers` are those of
-    its `turn_openers` that are plain text; in thinking they are only mentioned.
+    A subclass says which `tags` there are, which tokens are special, and how turns begin. In thinking, its
+    `text_headers` are only mentioned.
     """
 
-    text_headers: ClassVar[tuple[str, ...]] = ()
     result_ends: ClassVar[tuple[str, ...]] = ()
     namespaces: ClassVar[tuple[str, ...]] = ()
     """Those that the dialect's own tags have."""

@@ -103,6 +103,9 @@ class PlainTagScanner(Scanner):
     result_begins: ClassVar[tuple[str, ...]] = (RESULT_BEGIN,)
     """The tags that open the results of calls."""
 
+    text_headers: ClassVar[tuple[str, ...]] = ()
+    """Those of the `turn_openers` that are plain text, too."""
+
     turn_header_pattern: ClassVar["regex.Pattern[str]"]
     """Such a header, with the group `role`. Bounded in length."""
 

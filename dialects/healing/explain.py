@@ -163,7 +163,7 @@ class ExplainingStream(StreamHealer):
         return self._read_by(ReadingThinking(generation_prompt=generation_prompt, max_held_chars=self._max_held_chars))
 
     def _new_decider(self) -> Decider:
-        return self._read_by(ReadingDecider(tuple(self._dialects.values()), self._scanner_of, **self._decider_options))
+        return self._read_by(ReadingDecider(tuple(self._dialects.values()), self._new, **self._decider_options))
 
     def _read_by(self, reader: T) -> T:
         self._readers.append(reader)
