@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialects import create_inband_scanner, get_dialect, render_transcript, scan
+from dialects import create_inband_scanner, get_dialect, read_transcript, render_transcript, scan
 from dialects.events import Event, Stopped, Text, ThinkingEnd, ToolArgDelta, ToolDropped, ToolEnd, ToolStart
 from dialects.messages import ToolCall
 from tests.laws import check_arguments, check_order, check_splits, exactly
@@ -471,6 +471,12 @@ def test_thinking_with_a_fence_in_it_stands_in_a_longer_one() -> None:
 def test_text_that_ends_with_code_stays_apart_from_the_fence() -> None:
     text = render_transcript([{"role": "assistant", "content": "Use `x`"}], "gemini")
     assert text == "<bos><start_of_turn>model\nUse `x`\n```tool_code\n[]\n```<end_of_turn>\n"
+
+
+@pytest.mark.parametrize("text", ["``` as said", "Here: ```py\nx = 1\n``` as said", "```py\nx\n```", "Use ```"])
+def test_an_answer_is_read_back_without_the_empty_list_behind_it(text: str) -> None:
+    (message,) = read_transcript(render_transcript([{"role": "assistant", "content": text}], "gemini"), "gemini")
+    assert message.content.strip() == text
 
 
 def test_a_system_text_stands_before_the_next_user_turn_or_in_one_of_its_own() -> None:
