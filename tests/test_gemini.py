@@ -195,6 +195,8 @@ def test_arguments_are_written_as_json(arguments: str, json_text: str) -> None:
         ('"a"=1', {"a": 1}, "quoted-key"),
         ("a: 1", {"a": 1}, "colon-for-equals"),
         ('{"a": 1}', {"a": 1}, "positional-object"),
+        ("a=default_api.Point(x=1, y=[P()])", {"a": {"x": 1, "y": [{}]}}, "class-call"),
+        ("a=[dict(b='c)', d={'e': P(f=None,)})]", {"a": [{"b": "c)", "d": {"e": {"f": None}}}]}, "class-call"),
     ],
 )
 def test_a_fault_with_one_plain_meaning_is_mended_and_the_next_call_is_clean(
@@ -217,6 +219,10 @@ def test_a_fault_with_one_plain_meaning_is_mended_and_the_next_call_is_clean(
         'f(a="x" + y)',
         'f(a="x".upper())',
         "f(a=g(1))",
+        "f(a=g(x=1))",
+        "f(a=Point(1))",
+        "f(a=Point(x=1).y)",
+        "f(a=Point)",
         'f(a=f"{x}")',
         "f(...)",
         "f(*a)",
@@ -327,6 +333,12 @@ def test_a_string_that_was_never_closed_costs_no_later_call(opened: str, between
 def test_arguments_without_a_name_get_those_of_the_tools_parameters() -> None:
     events = read(fenced('get_tide("Leith", 2)'), tools=TOOLS)
     assert calls(events) == [("get_tide", {"port": "Leith", "days": 2}, ("positional-argument",))]
+
+
+def test_a_call_of_another_tool_is_no_object_however_it_is_spelled() -> None:
+    call = fenced('get_tide(port=GetPort(name="Leith"))')
+    assert calls(read(call)) == [("get_tide", {"port": {"name": "Leith"}}, ("class-call",))]
+    assert calls(read(call, tools=[*TOOLS, {"name": "GetPort", "parameters": {}}])) == []
 
 
 # Fences.

@@ -218,7 +218,9 @@ class PythonBlockScanner(PlainTagScanner):
         self.name_call(name)
         schema = self.tools[name].parameters if self.tools and name in self.tools else {}
         self.reader.release()
-        self.reader = PythonCallReader(tape, self.string_end, call_id=self.open_call.id, name=name, schema=schema)
+        self.reader = PythonCallReader(
+            tape, self.string_end, call_id=self.open_call.id, name=name, schema=schema, tools=self.tools or ()
+        )
         self._is_line_start = self._is_separated = False
         return self.args
 

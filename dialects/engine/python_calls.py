@@ -16,7 +16,7 @@ a `CANDIDATE`: a copy of it (`ahead`) says whether the string is closed after al
 
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from json.encoder import encode_basestring
 from typing import Any, TypeAlias
 
@@ -33,12 +33,12 @@ __all__ = ["Layout", "PythonCallReader", "StringEnd"]
 
 State: TypeAlias = Callable[[], "State | None"]
 
-CALL, SPREAD, LIST, PAREN, TUPLE = "call", "spread", "list", "paren", "tuple"
+CALL, SPREAD, LIST, PAREN, TUPLE, OBJECT = "call", "spread", "list", "paren", "tuple", "object"
 BRACE, SET, KEY, DICT, SPREAD_KEY = "brace", "set", "key", "dict", "spread key"
 """What may be open: a parenthesis or brace is called `PAREN` or `BRACE` until its first comma or colon says more."""
 
 _CLOSER = {
-    **dict.fromkeys((CALL, PAREN, TUPLE), ")"),
+    **dict.fromkeys((CALL, PAREN, TUPLE, OBJECT), ")"),
     **dict.fromkeys((SPREAD, SPREAD_KEY, BRACE, SET, KEY, DICT), "}"),
     LIST: "]",
 }
@@ -50,6 +50,7 @@ _skip_comment = skipping(r"[^\n]*+")
 _skip_scalar = skipping(r"[^\s,:\[\](){}\"'#`=<;]*+")
 _opening_quotes = regex.compile(r"(?P<prefix>[rRbBuUfF]{0,2})(?P<quote>\"\"\"|'''|\"|')")
 _argument_without_comma = regex.compile(rf"\s{{1,64}}+({NAME})\s{{0,64}}+=\s{{0,64}}+[\"'\d\[({{TFN-]")
+_class = regex.compile(rf"(?:{NAME}\.)*(?P<name>dict|[A-Z]\w*)")
 _bare_key = regex.compile(rf"({NAME})\s{{0,64}}+:")
 _argument = regex.compile(
     rf"\*\*\s{{0,64}}+(?P<spread>\{{)|(?:(?P<name>{NAME})|(?P<quote>[\"'])(?P<quoted>[^\"'\\\n]{{1,64}})(?P=quote))"
@@ -100,12 +101,14 @@ _BEHIND_POSITIONAL = _follower(_END_OF_CALL, _next_argument(_PAIR, _VALUE))
 _BEHIND_ELEMENT = _follower(rf"[\])}}]{_END_OF_INNER}", rf",{_SPACE}(?:[\#,\])}}*]|{_VALUE})")
 _BEHIND_MEMBER = _follower(rf"[\])}}]{_END_OF_INNER}", rf",{_SPACE}(?:[\#,\])}}*]|{_VALUE}|{NAME}\s{{0,64}}+:)")
 _BEHIND_KEY = _follower(":")
+_BEHIND_FIELD = _follower(rf"\){_END_OF_INNER}", rf",{_SPACE}(?:[\#,)]|{_KEYWORD})")
 _BEHIND_FIRST = _follower(":", rf"[\])}}]{_END_OF_INNER}", rf",{_SPACE}(?:[\#,\])}}]|{_VALUE})")
 _FOLLOWERS = {
     **dict.fromkeys((LIST, PAREN, TUPLE, SET), _BEHIND_ELEMENT),
     **dict.fromkeys((DICT, SPREAD), _BEHIND_MEMBER),
     **dict.fromkeys((KEY, SPREAD_KEY), _BEHIND_KEY),
     BRACE: _BEHIND_FIRST,
+    OBJECT: _BEHIND_FIELD,
 }
 
 
@@ -164,7 +167,8 @@ class StringEnd:
 class PythonCallReader:
     """Reads one call's arguments from `tape`, from the cursor on, which stands behind the `(`.
 
-    `schema` is that of the tool's parameters: their order names the arguments that have no name.
+    `schema` is that of the tool's parameters: their order names the arguments that have no name. `tools` are the names
+    of all tools: a call of one of them is no value.
     """
 
     def __init__(
@@ -175,6 +179,7 @@ class PythonCallReader:
         call_id: str = "",
         name: str = "",
         schema: object = None,
+        tools: Collection[str] = (),
     ) -> None:
         self.tape = tape
         self.status = GOING
@@ -191,6 +196,7 @@ class PythonCallReader:
         self._call_id = call_id
         self._name = name
         self._schema = schema
+        self._tools = tools
         self._parameters = _parameters(schema)
         self._state: State = self._argument
         self._events: list[Event] | None = None
@@ -648,7 +654,7 @@ class PythonCallReader:
             self.note("bare-key")
             self._emit(dump(bare[1]))
         elif found is None:
-            return self._break()
+            return self._object(token)
         elif found.text is None:
             self._emit(found.json_text)
         elif set(self._stack) <= _DIRECT:
@@ -669,14 +675,38 @@ class PythonCallReader:
 
     # The grammar: containers.
 
+    def _object(self, name: str) -> State | None:
+        """The call of a class, whose keyword arguments are the members of an object; any other call is not read."""
+        tape = self.tape
+        named = _class.fullmatch(name)
+        if named is None or named["name"] in self._tools or not tape.text.startswith("(", tape.i):
+            return self._break()
+        self.note("class-call")
+        tape.i += 1
+        self._open(OBJECT)
+        return self._element
+
+    def _field(self) -> State | None:
+        """Before a keyword argument of a class."""
+        tape = self.tape
+        found = _argument.match(tape.text, tape.i, partial=not self._final)
+        if found is not None and found.partial:
+            return None
+        if found is None or not found["name"] or found["sign"] == ":":
+            return self._break()
+        tape.i = found.end()
+        self._emit(f"{'' if self._is_first[-1] else ','}{dump(found['name'])}:")
+        self._is_first[-1] = False
+        return self._value
+
     def _open(self, kind: str) -> None:
         if len(self._stack) >= MAX_DEPTH:
             self.status = TOO_DEEP
             return
         self._stack.append(kind)
         self._is_first.append(True)
-        if kind == LIST:
-            self._emit("[")
+        if kind in (LIST, OBJECT):
+            self._emit("[" if kind == LIST else "{")
         elif kind != SPREAD_KEY:
             self._held.append([])
         self._release()
@@ -691,6 +721,8 @@ class PythonCallReader:
         if char == ",":
             return self._extra_comma()
         kind = self._stack[-1]
+        if kind == OBJECT:
+            return self._field()
         if kind in (KEY, SPREAD_KEY):
             self._held.append([])
         elif kind not in (PAREN, BRACE) and not self._is_first[-1]:
@@ -805,7 +837,7 @@ class PythonCallReader:
             if is_empty or kind == BRACE:
                 self._emit("]")
         else:
-            self._emit("}" if kind in (DICT, KEY) else "]")
+            self._emit("}" if kind in (DICT, KEY, OBJECT) else "]")
         if self._stack[-1] in (CALL, SPREAD):
             self._end_argument()
         self._release()
