@@ -195,6 +195,7 @@ def test_arguments_are_written_as_json(arguments: str, json_text: str) -> None:
         ('"a"=1', {"a": 1}, "quoted-key"),
         ("a: 1", {"a": 1}, "colon-for-equals"),
         ('{"a": 1}', {"a": 1}, "positional-object"),
+        ("a=['x', P(y='z')], b='c'", {"a": ["x", {"y": "z"}], "b": "c"}, "class-call"),
         ("a=default_api.Point(x=1, y=[P()])", {"a": {"x": 1, "y": [{}]}}, "class-call"),
         ("a=[dict(b='c)', d={'e': P(f=None,)})]", {"a": [{"b": "c)", "d": {"e": {"f": None}}}]}, "class-call"),
     ],
@@ -230,6 +231,10 @@ def test_a_fault_with_one_plain_meaning_is_mended_and_the_next_call_is_clean(
         "f(" + "a=" + "[" * 300 + "]" * 300 + ")",
         'f("no name for it")',
         "f(a=[b for b in c])",
+        'f(a=["x", y], b=1)',
+        'f(a=["x" for y in z])',
+        'f(a="x", *y)',
+        'f(a="x"y)',
     ],
 )
 @pytest.mark.parametrize("between", ["\n", ", "])

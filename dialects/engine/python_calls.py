@@ -50,7 +50,8 @@ _skip_comment = skipping(r"[^\n]*+")
 _skip_scalar = skipping(r"[^\s,:\[\](){}\"'#`=<;]*+")
 _opening_quotes = regex.compile(r"(?P<prefix>[rRbBuUfF]{0,2})(?P<quote>\"\"\"|'''|\"|')")
 _argument_without_comma = regex.compile(rf"\s{{1,64}}+({NAME})\s{{0,64}}+=\s{{0,64}}+[\"'\d\[({{TFN-]")
-_class = regex.compile(rf"(?:{NAME}\.){{0,8}}+(?P<name>dict|[A-Z]\w{{0,127}}+)")
+_CLASS = rf"(?:{NAME}\.){{0,8}}+(?:dict|[A-Z]\w{{0,127}}+)"
+_class = regex.compile(_CLASS)
 _bare_key = regex.compile(rf"({NAME})\s{{0,64}}+:")
 _argument = regex.compile(
     rf"\*\*\s{{0,64}}+(?P<spread>\{{)|(?:(?P<name>{NAME})|(?P<quote>[\"'])(?P<quoted>[^\"'\\\n]{{1,64}})(?P=quote))"
@@ -58,7 +59,7 @@ _argument = regex.compile(
 )
 
 _SPACE = r"(?:\s|\\\r?\n){0,256}+"
-_VALUE = r"(?:[rRbBuUfF]{0,2}[\"']|[\d\[({+.-]|(?:True|False|None|true|false|null)(?=\W))"
+_VALUE = rf"(?:{_CLASS}\(|[rRbBuUfF]{{0,2}}[\"']|[\d\[({{+.-]|(?:True|False|None|true|false|null)(?=\W))"
 _END_OF_CALL = r"\)(?:[ \t]{0,64}+[\r\n,;\])#`<]|\.[A-Za-z_])|[\])}]{1,3}\s{0,16}+`{3}"
 _END_OF_INNER = rf"{_SPACE}(?:[,)\]}}:\#]|`{{3}})"
 
@@ -221,8 +222,8 @@ class PythonCallReader:
         self._written: list[str] = []
         self._value_of: dict[str, Any] = {}
         self._form = string_form("", '"')
-        self._has_bare_quotes = False
-        """Whether the string that is open had quotes in it that nobody escaped."""
+        self._bare_quotes = 0
+        """How many quotes that nobody escaped the string has that is open."""
         self._is_direct = False
         """Whether the string that is open is the value of an argument."""
         self.is_at_next_call = False
@@ -321,9 +322,10 @@ class PythonCallReader:
             self.status = GOING
 
     def close(self, events: list[Event] | None) -> bool:
-        """The call ends at the cursor, without its `)`. Whether what is missing is plain; then it is `DONE`."""
+        """The call ends at the cursor, without its `)`. Whether what is missing is plain; then it is `DONE`. It is not
+        in a string whose last quote of an odd number may have closed it."""
         self._events = events
-        if self.in_string and self._is_triple:
+        if self.in_string and (self._is_triple or self._bare_quotes % 2):
             return False
         is_begun = self._state != self._element
         if self._state in (self._scalar, self._escape) or (is_begun and self._stack[-1] in (KEY, SPREAD_KEY, BRACE)):
@@ -477,7 +479,7 @@ class PythonCallReader:
 
     def _begin_string(self, quotes: "regex.Match[str]", *, is_first: bool) -> State:
         self._form = string_form(quotes["prefix"].lower(), quotes["quote"])
-        self._has_bare_quotes = False
+        self._bare_quotes = 0
         self.tape.i = quotes.end()
         self.string_start = self.tape.pos
         if is_first:
@@ -577,7 +579,7 @@ class PythonCallReader:
         if expression is not None or self._is_ahead or self._opened_another_call():
             return self._break()
         self.note("unescaped-quote")
-        self._has_bare_quotes = True
+        self._bare_quotes += 1
         self._take(quote[0], 1)
         return self._string
 
@@ -590,12 +592,12 @@ class PythonCallReader:
                 pattern = _BEHIND_PAIR if self._has_pairs else _BEHIND_KEYWORD
         char = self._form.quote[0]
         is_one_too_many = text.startswith(char, start) and not text.startswith(char, start + 1)
-        if is_one_too_many and (self._has_bare_quotes or self._is_triple):
+        if is_one_too_many and (self._bare_quotes or self._is_triple):
             second = pattern.match(text, start + 1, partial=not self._final)
             if second is not None:
                 return None if second.partial else False
         found = pattern.match(text, start, partial=not self._final)
-        if found is None and self._stack[-1] == CALL and not self._has_bare_quotes:
+        if found is None and self._stack[-1] == CALL and not self._bare_quotes:
             found = _CODE_BEHIND_CALL[char].match(text, start, partial=not self._final)
         if found is None and pattern is _BEHIND_KEYWORD:
             return self._forgot_comma(text, start)
@@ -678,8 +680,8 @@ class PythonCallReader:
     def _object(self, name: str) -> State | None:
         """The call of a class, whose keyword arguments are the members of an object; any other call is not read."""
         tape = self.tape
-        named = _class.fullmatch(name)
-        if named is None or named["name"] in self._tools or not tape.text.startswith("(", tape.i):
+        is_class = _class.fullmatch(name) is not None and name.rpartition(".")[2] not in self._tools
+        if not is_class or not tape.text.startswith("(", tape.i):
             return self._break()
         self.note("class-call")
         tape.i += 1
