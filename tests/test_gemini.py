@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dialects import create_inband_scanner, get_dialect, read_transcript, render_transcript, scan
 from dialects.events import Event, Stopped, Text, ThinkingEnd, ToolArgDelta, ToolDropped, ToolEnd, ToolStart
 from dialects.messages import ToolCall
+from dialects.scanner_row import AutoScanner
 from tests.laws import check_arguments, check_order, check_splits, exactly
 from tests.streams import Stream, cut
 
@@ -308,6 +309,17 @@ def test_other_code_on_the_lines_before_a_call_does_not_cost_it(before: str) -> 
     ]
     assert calls(read(fenced(before, 'get_tide(port="Leith")'))) == []
     assert len(calls(read(fenced(before, 'get_tide(port="Leith")'), tools=TOOLS))) == 1
+
+
+def test_auto_is_told_by_a_call_behind_other_code_too() -> None:
+    text = fenced('print("Checking the tide")', f"print({CALL})")
+    for chunks in ([text], list(text)):
+        scanner = create_inband_scanner("auto")
+        events = [event for chunk in chunks for event in scanner.feed(chunk)] + scanner.flush()
+        assert isinstance(scanner, AutoScanner)
+        assert scanner.match.name == "gemini"
+        assert calls(events) == [("get_tide", {"port": "Leith"}, ("surrounding-code",))]
+    assert scan("Write ```tool_code\nand then more.\n```", "auto").tool_calls == []
 
 
 def test_code_without_a_line_that_is_plainly_a_call_is_malformed_and_behind_prose_it_is_prose() -> None:

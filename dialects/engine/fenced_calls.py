@@ -52,6 +52,8 @@ class FencedCallScanner(PythonBlockScanner):
 
     closers: ClassVar[tuple[str, ...]] = ()
     thinking_markers: ClassVar[MarkerSet]
+    block_start: ClassVar["regex.Pattern[str]"]
+    """How a block begins that only the dialect's scanner can tell from prose: with a call, or other code before one."""
     another_fence: ClassVar["regex.Pattern[str]"]
     near_end: ClassVar["regex.Pattern[str]"]
 
@@ -64,6 +66,9 @@ class FencedCallScanner(PythonBlockScanner):
         cls.call_begins = (cls.call_begin,)
         first = rf"(?:(?:{_VARIABLE})?\[)?{_COMMENTS}{begun}"
         cls.call_start = regex.compile(rf"{_LINE_END}{_COMMENTS}(?:`{{3}}|\[\s{{0,64}}+\]|{first})")
+        in_namespace = rf"(?:{_VARIABLE})?(?:print\s{{0,16}}+\(\s{{0,16}}+)?{cls.namespace}\s{{0,16}}+\."
+        lines = rf"{_LINE_END}(?:[^\n`]{{0,128}}+\n){{1,8}}?{in_namespace}"
+        cls.block_start = regex.compile(f"{cls.call_start.pattern}|{lines}")
         cls.statement = regex.compile(begun)
         cls.thinking_tags = tuple("`" * length + cls.thinking_info for length in lengths)
         fences = ("`" * length + info for length in lengths for info in infos)
@@ -88,6 +93,9 @@ class FencedCallScanner(PythonBlockScanner):
     def fresh_markdown(self) -> NestedMarkdown:
         """Thinking stands in a fence itself."""
         return NestedMarkdown(("`", self._ticks) if self.thinking_open else None)
+
+    def start_behind(self, marker: str) -> "regex.Pattern[str]":
+        return self.block_start
 
     # Text.
 
