@@ -88,13 +88,16 @@ class _Reader:
             if text.strip():
                 yield self.turn(text, "messages[0]")
             return
-        for index, turn in enumerate(self.dialect.turns.read(text)):
+        index, before = 0, ""
+        for turn in self.dialect.turns.read(text):
+            message = Message(turn.role, turn.body, tool_call_id=turn.call_id, name=turn.name, is_error=turn.is_error)
             if turn.role == "assistant":
-                message = self.turn(turn.body, f"messages[{index}]")
-                if message != _EMPTY or not turn.body:  # what is left of a turn of results may be markup alone
-                    yield msgspec.structs.replace(message, name=turn.name)
-            else:
-                yield Message(turn.role, turn.body, tool_call_id=turn.call_id, name=turn.name, is_error=turn.is_error)
+                message = msgspec.structs.replace(self.turn(turn.body, f"messages[{index}]"), name=turn.name)
+            is_rest = before == "tool" and bool(turn.body)  # what is left of a turn of results may be markup alone
+            if not (is_rest and message == _EMPTY):
+                yield message
+                index += 1
+            before = turn.role
 
     def turn(self, text: str, path: str) -> Message:
         """The message that an assistant's turn says."""

@@ -17,13 +17,26 @@ __all__ = ["Match", "dialect_for_model", "dialect_for_template", "template_for_m
 _NOT_READ_YET = {
     "Gemma before 4": r"gemma(?![-_ ]?4)",
     "Llama 4": r"llama[-_ ]?4",
+    "Hermes before 2 Pro": r"hermes",
+    "Nemotron": r"nemotron[-_ ]?(?:super|ultra|nano)",
+    "xLAM": r"xlam",
+    "Groq Tool Use": r"groq.*tool[-_ ]?use",
+    "Dolphin": r"dolphin",
 }
 """Families whose dialect this package does not have. An id that names one of them beside a family that it has (a
-distilled model) is not answered with the other's dialect, unless that one goes first."""
+distilled or a finetuned model) is not answered with the other's dialect, unless that one goes first."""
 
-_POINT = re.compile(r"(?<=\d)[p_-](?=\d(?![\d.b]))", re.IGNORECASE)
+_SIZE = re.compile(r"(?<![a-z\d.])\d+(?:\.\d+)?b(?:it)?(?![a-z\d])", re.IGNORECASE)
+"""A number of parameters, or of bits: `medgemma-4b` is no Gemma 4, and `open_llama_3b` no Llama 3."""
+
+_POINT = re.compile(r"(?<=\d)[p_-](?=\d(?![\d.]))", re.IGNORECASE)
 """How hosts that allow no point in an id write that of a version: `kimi-k2p5`, `minimax-m2-5`. With more digits behind
-it, or a `b`, it is no point but stands before a date or a size: `Kimi-K2-0905`, `Qwen3-8B`."""
+it, it is no point but stands before a date: `Kimi-K2-0905`."""
+
+
+def _spelled(model_id: str) -> str:
+    """An id as the patterns have it: without sizes, and with points in versions."""
+    return _POINT.sub(".", _SIZE.sub("", model_id))
 
 
 def dialect_for_model(model_id: str) -> Match:
@@ -34,7 +47,7 @@ def dialect_for_model(model_id: str) -> Match:
     """
     if not isinstance(model_id, str):
         raise TypeError(f"a model id is a str, not {type(model_id).__name__}")
-    spelled = _POINT.sub(".", model_id)
+    spelled = _spelled(model_id)
     found = [dialect for dialect in all_dialects() if re.search(dialect.models, spelled, re.IGNORECASE)]
     first = min((dialect.rank for dialect in found), default=0)
     best = [dialect for dialect in found if dialect.rank == first]
@@ -91,13 +104,14 @@ def _marks_in(text: str, dialect: Dialect) -> tuple[str, ...]:
 @cache
 def _forms(dialect: Dialect) -> tuple[tuple[str, ...], ...]:
     """What a template holds that writes the dialect's calls: for each form all control tokens of a call, in their
-    order, and where nobody writes such a token by chance, any that a turn without calls does not have."""
+    order, and where nobody writes such a token by chance, any that a turn without calls does not have. (What only
+    ends a call is not enough: other families end theirs with `<|tool_call_end|>`, too.)"""
     call = dialect.render_assistant_tool_calls([_SAMPLE_CALL])
     written = tuple(sorted({token for token in dialect.control_tokens if token in call}, key=call.index))
     if has_plain_tags(dialect):
         return (written, *dialect.call_marks)
     turn = dialect.transcript_text([Message("assistant", "text", reasoning="text")], None)
-    return (written, *dialect.call_marks, *((token,) for token in written if token not in turn))
+    return (written, *dialect.call_marks, *((token,) for token in written if token not in turn and "end" not in token))
 
 
 @cache
@@ -115,7 +129,7 @@ def template_for_model(model_id: str) -> Match:
     """
     if not isinstance(model_id, str):
         raise TypeError(f"a model id is a str, not {type(model_id).__name__}")
-    spelled = _POINT.sub(".", model_id)
+    spelled = _spelled(model_id)
     found = [family for family in FAMILIES if re.search(family.models, spelled, re.IGNORECASE)]
     best = [family for family in found if family.rank == min(it.rank for it in found)]
     if not best:

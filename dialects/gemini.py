@@ -37,6 +37,8 @@ SPECIAL_TOKENS = (TURN_BEGIN, TURN_END, TEXT_BEGIN)
 CONTROL_TOKENS = (*SPECIAL_TOKENS, FENCE + CALL_INFO, FENCE + RESULT_INFO, FENCE + THINKING_INFO)
 
 line_of_ticks = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
+may_join_fence = re.compile(r"`\Z|`{3}[^\n]*\Z")
+"""Backticks on the last line of a text, with which a fence on that line could be one, or end a span."""
 
 
 class GeminiScanner(FencedCallScanner):
@@ -93,7 +95,7 @@ class Gemini(Dialect):
 
     def assistant_text(self, message: Message, tools: Tools) -> str:
         thinking = f"{self.thinking_text(message.reasoning)}\n" if message.reasoning else ""
-        apart = "\n" if message.content.endswith("`") else ""
+        apart = "\n" if may_join_fence.search(message.content) else ""
         calls = self.calls_text(message.tool_calls, tools) if message.tool_calls or message.content else ""
         return thinking + message.content + apart + calls
 

@@ -32,7 +32,7 @@ class Llama(Dialect):
     title = "Llama 3.1, 3.2 and 3.3"
     models = r"llama[-_ ]?3"
     control_tokens = (TEXT_BEGIN, TEXT_END, HEADER_BEGIN, HEADER_END, TURN_END, CALL_BEGIN, CALL_END)
-    call_marks = ((HEADER_BEGIN, RESULT_ROLE),)
+    call_marks = ((HEADER_BEGIN, RESULT_ROLE, '"parameters"'),)
     generation_prompt = f"{HEADER_BEGIN}assistant{HEADER_END}\n\n"
 
     def call_text(self, call: ToolCall, tools: Tools) -> str:

@@ -233,6 +233,25 @@ def test_results_that_are_not_as_they_should_be_do_not_vanish(name: str, transcr
     assert "3" in next(message.content for message in messages if message.role == "tool")
 
 
+@pytest.mark.parametrize("source", CAN_BE_READ)
+@pytest.mark.parametrize("target", CAN_BE_READ)
+def test_an_answer_without_a_word_is_still_an_answer(source: str, target: str) -> None:
+    asked = [{"role": "user", "content": text} for text in ("Hm?", "Hello?")]
+    conversation = [asked[0], {"role": "assistant", "content": ""}, asked[1]]
+    converted = convert(render_transcript(conversation, source), source, target)
+    assert [message.role for message in converted.messages] == ["user", "assistant", "user"]
+    assert converted.text == render_transcript(conversation, target)
+    assert converted.lost == ()
+
+
+def test_what_is_lost_is_counted_by_messages_also_behind_a_turn_of_results_that_ends_in_markup() -> None:
+    call = "<|tool_call>call:f{a:1}<tool_call|><|tool_response>response:f{value:1}<tool_response|><|channel>thought\n"
+    transcript = f"<bos><|turn>model\n{call}<channel|><turn|>\n<|turn>model\n<|tool_call>call:f{{<turn|>"
+    converted = convert(transcript, "gemma", "hermes")
+    assert [message.role for message in converted.messages] == ["assistant", "tool", "assistant"]
+    assert "messages[2]: a call of f that cannot be read (unfinished): '<|tool_call>call:f{'" in converted.lost
+
+
 # The command.
 
 

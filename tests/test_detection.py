@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dialects import dialect_for_model, dialect_for_template
+from dialects import dialect_for_model, dialect_for_template, template_for_model
 from dialects.cli import main
 from dialects.factory import all_dialects
 
@@ -152,6 +152,8 @@ WITHOUT_CALLS = {
     "DeepSeek": deepseek("<!User!>{{ m.content }}<!Assistant!>{{ m.content }}<!end_of_sentence!>"),
     "gpt-oss": "<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|end|>",
     "Llama 3": "{{ '<|start_header_id|>' + m.role + '<|end_header_id|>\\n\\n' + m.content | trim + '<|eot_id|>' }}",
+    "LFM2": "<|im_start|>assistant\n<|tool_call_start|>[{{ name }}({{ arguments }})]<|tool_call_end|><|im_end|>",
+    "Llama 3's turns, of another tag": "<|start_header_id|>ipython<|end_header_id|><TOOLCALL>[{{ call }}]</TOOLCALL>",
     "Llama 4": "<|header_start|>assistant<|header_end|>\n\n[{{ name }}({{ arguments }})]<|eot|>",
     "Mistral": "{{ '[INST] ' + m.content + ' [/INST]' }}",
     "Kimi-K2": "<|im_user|>user<|im_middle|>{{ m.content }}<|im_end|>",
@@ -235,6 +237,17 @@ def test_wrong_types_raise() -> None:
         ("glm-4-9b-chat", None),
         ("google/gemma-3-27b-it", None),
         ("functiongemma-270m-it", None),
+        ("google/medgemma-4b-it", None),
+        ("codegemma-4bit", None),
+        ("gemma-4-31B-it-4bit", "gemma"),
+        ("openlm-research/open_llama_3b_v2", None),
+        ("huggyllama/llama-30b", None),
+        ("open-r1/Distill-Qwen-32B", None),
+        ("qwen3:30b", "qwen3"),
+        ("Llama-3.2-3B-Instruct-4bit", "llama"),
+        ("teknium/OpenHermes-2.5-Mistral-7B", None),
+        ("nvidia/Llama-3_3-Nemotron-Super-49B-v1_5", None),
+        ("Llama-3-Groq-8B-Tool-Use", None),
         ("MiniMax-M1-80k", None),
         ("my-model-v3.2", None),
     ],
@@ -257,6 +270,11 @@ def test_an_id_tells_the_dialect(model: str, name: str | None) -> None:
 )
 def test_of_two_families_in_an_id_the_first_in_order_answers(model: str, name: str) -> None:
     assert dialect_for_model(model).name == name
+
+
+def test_a_size_is_no_version_of_a_template_either() -> None:
+    assert template_for_model("medgemma-4b-it").name is None
+    assert template_for_model("gemma-4-31B-it").name is not None
 
 
 def test_two_families_of_which_none_goes_first_are_both_named() -> None:

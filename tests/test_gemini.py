@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialects import create_inband_scanner, get_dialect, render_transcript, scan
+from dialects import create_inband_scanner, get_dialect, read_transcript, render_transcript, scan
 from dialects.events import Event, Stopped, Text, ThinkingEnd, ToolArgDelta, ToolDropped, ToolEnd, ToolStart
 from dialects.messages import ToolCall
+from dialects.scanner_row import AutoScanner
 from tests.laws import check_arguments, check_order, check_splits, exactly
 from tests.streams import Stream, cut
 
@@ -195,6 +196,9 @@ def test_arguments_are_written_as_json(arguments: str, json_text: str) -> None:
         ('"a"=1', {"a": 1}, "quoted-key"),
         ("a: 1", {"a": 1}, "colon-for-equals"),
         ('{"a": 1}', {"a": 1}, "positional-object"),
+        ("a=['x', P(y='z')], b='c'", {"a": ["x", {"y": "z"}], "b": "c"}, "class-call"),
+        ("a=default_api.Point(x=1, y=[P()])", {"a": {"x": 1, "y": [{}]}}, "class-call"),
+        ("a=[dict(b='c)', d={'e': P(f=None,)})]", {"a": [{"b": "c)", "d": {"e": {"f": None}}}]}, "class-call"),
     ],
 )
 def test_a_fault_with_one_plain_meaning_is_mended_and_the_next_call_is_clean(
@@ -217,6 +221,10 @@ def test_a_fault_with_one_plain_meaning_is_mended_and_the_next_call_is_clean(
         'f(a="x" + y)',
         'f(a="x".upper())',
         "f(a=g(1))",
+        "f(a=g(x=1))",
+        "f(a=Point(1))",
+        "f(a=Point(x=1).y)",
+        "f(a=Point)",
         'f(a=f"{x}")',
         "f(...)",
         "f(*a)",
@@ -224,6 +232,10 @@ def test_a_fault_with_one_plain_meaning_is_mended_and_the_next_call_is_clean(
         "f(" + "a=" + "[" * 300 + "]" * 300 + ")",
         'f("no name for it")',
         "f(a=[b for b in c])",
+        'f(a=["x", y], b=1)',
+        'f(a=["x" for y in z])',
+        'f(a="x", *y)',
+        'f(a="x"y)',
     ],
 )
 @pytest.mark.parametrize("between", ["\n", ", "])
@@ -232,6 +244,100 @@ def test_what_only_running_it_would_tell_is_malformed_and_costs_no_other_call(ca
     events = check_splits(Stream("gemini", text, {}), [cut(text, [at]) for at in range(1, len(text), 7)])
     assert calls(events) == [("get_tide", {"port": "Leith"}, ())] * 2
     assert [(event.name, event.reason) for event in events if isinstance(event, ToolDropped)] == [("f", "malformed")]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'default_api.f(a="x")["level"]',
+        'print(default_api.f(a="x")["level"][0])',
+        "default_api.f(a=\"x\" )['level']",
+        'default_api.f(a="x") == "y"',
+        'default_api.f(a="x") if ready else None',
+        'tide = default_api.f(a="x") or "none"',
+        'tide = default_api.f(a="x") or other["a"]',
+        'default_api.f(a="x") + "m"',
+    ],
+)
+def test_what_becomes_of_a_calls_result_is_no_part_of_its_last_argument(code: str) -> None:
+    text = fenced(code, CALL)
+    events = check_splits(Stream("gemini", text, {}), [cut(text, [at]) for at in range(1, len(text))])
+    assert calls(events) == [("f", {"a": "x"}, ("surrounding-code",)), ("get_tide", {"port": "Leith"}, ())]
+
+
+def test_thousands_of_brackets_cost_neither_the_time_nor_the_next_call() -> None:
+    found = scan(fenced(CALL, "[(" * 5_000, CALL), "gemini").tool_calls
+    assert [call.arguments for call in found] == [{"port": "Leith"}] * 2
+
+
+def test_calls_without_anything_between_them_are_two() -> None:
+    for between in ("", " "):
+        events = read(fenced(f'default_api.f(a="x"){between}default_api.f(a="y")'))
+        assert [call[1] for call in calls(events)] == [{"a": "x"}, {"a": "y"}]
+
+
+@pytest.mark.parametrize(
+    "meant", ['a pipe (6") or larger', 'print("hi")[0]', 'size 5" or 6"', 'echo "x" if "y"', '24" if wide else narrow']
+)
+def test_what_looks_like_code_behind_a_quote_may_still_be_the_strings(meant: str) -> None:
+    ((_, found, repairs), _) = calls(read(fenced(f'f(a="{meant}")', CALL)))
+    assert (found, repairs) == ({"a": meant}, ("unescaped-quote",))
+
+
+@pytest.mark.parametrize("value", ['"=" * 3', '"tide"[:2]', '"low" if ebb else "high"'])
+def test_an_operator_behind_a_string_is_not_written_into_it(value: str) -> None:
+    events = read(fenced(f"f(a={value})", CALL))
+    assert calls(events) == [("get_tide", {"port": "Leith"}, ())]
+    assert [(event.name, event.reason) for event in events if isinstance(event, ToolDropped)] == [("f", "malformed")]
+
+
+@pytest.mark.parametrize("wrapper", ["len", "json.dumps", "print(json.dumps"])
+def test_a_function_around_a_call_is_not_called_without_arguments(wrapper: str) -> None:
+    text = fenced(f"{wrapper}({CALL}{')' * (wrapper.count('(') + 1)}", CALL)
+    events = check_splits(Stream("gemini", text, {}), [cut(text, [at]) for at in range(1, len(text))])
+    assert calls(events) == [("get_tide", {"port": "Leith"}, ())] * 2
+    assert [event.reason for event in events if isinstance(event, ToolDropped)] == ["malformed"]
+
+
+@pytest.mark.parametrize("before", ['print("Checking the tide")', "port = 5", '"""Ask for the tide."""', "try: pass"])
+def test_other_code_on_the_lines_before_a_call_does_not_cost_it(before: str) -> None:
+    text = fenced(before, CALL, f"print({CALL})")
+    events = check_splits(Stream("gemini", text, {}), [cut(text, [at]) for at in range(1, len(text))])
+    assert calls(events) == [
+        ("get_tide", {"port": "Leith"}, ("surrounding-code",)),
+        ("get_tide", {"port": "Leith"}, ()),
+    ]
+    assert calls(read(fenced(before, 'get_tide(port="Leith")'))) == []
+    assert len(calls(read(fenced(before, 'get_tide(port="Leith")'), tools=TOOLS))) == 1
+
+
+def test_auto_is_told_by_a_call_behind_other_code_too() -> None:
+    text = fenced('print("Checking the tide")', f"print({CALL})")
+    for chunks in ([text], list(text)):
+        scanner = create_inband_scanner("auto")
+        events = [event for chunk in chunks for event in scanner.feed(chunk)] + scanner.flush()
+        assert isinstance(scanner, AutoScanner)
+        assert scanner.match.name == "gemini"
+        assert calls(events) == [("get_tide", {"port": "Leith"}, ("surrounding-code",))]
+    assert scan("Write ```tool_code\nand then more.\n```", "auto").tool_calls == []
+
+
+def test_code_without_a_line_that_is_plainly_a_call_is_malformed_and_behind_prose_it_is_prose() -> None:
+    code = fenced("for port in ports:", f"    {CALL}")
+    assert calls(read(code)) == []
+    assert [event.reason for event in read(code) if isinstance(event, ToolDropped)] == ["malformed"]
+    mentioned = "Write " + fenced("x = 1", CALL)
+    assert read(mentioned) == [Text(mentioned)]
+
+
+@pytest.mark.parametrize("prefix", ["", "r"])
+@pytest.mark.parametrize("quote", ['"', "'''"])
+def test_half_a_character_behind_a_backslash_is_replaced_like_any_other(prefix: str, quote: str) -> None:
+    events = read(fenced(f"f(a={prefix}{quote}x\\\ud83dy{quote})"))
+    check_arguments(events)
+    assert calls(events) == [("f", {"a": "x\\\ufffdy"}, ("lone-surrogate",))]
+    (dropped,) = read(f"```tool_code\nf(a={prefix}{quote}x\\")[-1:]
+    assert isinstance(dropped, ToolDropped)
 
 
 @pytest.mark.parametrize("opened", ['default_api.f(a="x)', "default_api.f(a='''x)", "[default_api.f(a=\"x), ['"])
@@ -244,6 +350,12 @@ def test_a_string_that_was_never_closed_costs_no_later_call(opened: str, between
 def test_arguments_without_a_name_get_those_of_the_tools_parameters() -> None:
     events = read(fenced('get_tide("Leith", 2)'), tools=TOOLS)
     assert calls(events) == [("get_tide", {"port": "Leith", "days": 2}, ("positional-argument",))]
+
+
+def test_a_call_of_another_tool_is_no_object_however_it_is_spelled() -> None:
+    call = fenced('get_tide(port=GetPort(name="Leith"))')
+    assert calls(read(call)) == [("get_tide", {"port": {"name": "Leith"}}, ("class-call",))]
+    assert calls(read(call, tools=[*TOOLS, {"name": "GetPort", "parameters": {}}])) == []
 
 
 # Fences.
@@ -388,6 +500,12 @@ def test_thinking_with_a_fence_in_it_stands_in_a_longer_one() -> None:
 def test_text_that_ends_with_code_stays_apart_from_the_fence() -> None:
     text = render_transcript([{"role": "assistant", "content": "Use `x`"}], "gemini")
     assert text == "<bos><start_of_turn>model\nUse `x`\n```tool_code\n[]\n```<end_of_turn>\n"
+
+
+@pytest.mark.parametrize("text", ["``` as said", "Here: ```py\nx = 1\n``` as said", "```py\nx\n```", "Use ```"])
+def test_an_answer_is_read_back_without_the_empty_list_behind_it(text: str) -> None:
+    (message,) = read_transcript(render_transcript([{"role": "assistant", "content": text}], "gemini"), "gemini")
+    assert message.content.strip() == text
 
 
 def test_a_system_text_stands_before_the_next_user_turn_or_in_one_of_its_own() -> None:

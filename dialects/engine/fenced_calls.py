@@ -52,8 +52,10 @@ class FencedCallScanner(PythonBlockScanner):
 
     closers: ClassVar[tuple[str, ...]] = ()
     thinking_markers: ClassVar[MarkerSet]
+    block_start: ClassVar["regex.Pattern[str]"]
+    """How a block begins that only the dialect's scanner can tell from prose: with a call, or other code before one."""
     another_fence: ClassVar["regex.Pattern[str]"]
-    near_end: ClassVar["re.Pattern[str]"]
+    near_end: ClassVar["regex.Pattern[str]"]
 
     def __init_subclass__(cls) -> None:
         """Make patterns and marker sets out of the info strings."""
@@ -64,13 +66,18 @@ class FencedCallScanner(PythonBlockScanner):
         cls.call_begins = (cls.call_begin,)
         first = rf"(?:(?:{_VARIABLE})?\[)?{_COMMENTS}{begun}"
         cls.call_start = regex.compile(rf"{_LINE_END}{_COMMENTS}(?:`{{3}}|\[\s{{0,64}}+\]|{first})")
+        in_namespace = rf"(?:{_VARIABLE})?(?:print\s{{0,16}}+\(\s{{0,16}}+)?{cls.namespace}\s{{0,16}}+\."
+        lines = rf"{_LINE_END}(?:[^\n`]{{0,128}}+\n){{1,8}}?{in_namespace}"
+        cls.block_start = regex.compile(f"{cls.call_start.pattern}|{lines}")
         cls.statement = regex.compile(begun)
         cls.thinking_tags = tuple("`" * length + cls.thinking_info for length in lengths)
         fences = ("`" * length + info for length in lengths for info in infos)
         cls.text_markers = MarkerSet([*fences, _TOO_LONG, *cls.special_tokens])
         cls.thinking_markers = MarkerSet([FENCE, *cls.special_tokens])
         cls.another_fence = regex.compile(rf"(?:{'|'.join(infos)}){_LINE_END}")
-        cls.near_end = re.compile(rf"(?P<fence>\n[ \t]*`{{3,}})|{'|'.join(map(re.escape, cls.special_tokens))}")
+        cls.near_end = regex.compile(
+            rf"(?P<fence>\n[ \t]*`{{3,}})|\n(?P<call>{begun})|{'|'.join(map(re.escape, cls.special_tokens))}"
+        )
         cls.string_end = StringEnd(
             closer=_IN_STRING,
             next_call=rf"{_IN_STRING}{cls.call_info}{_LINE_END}",
@@ -86,6 +93,9 @@ class FencedCallScanner(PythonBlockScanner):
     def fresh_markdown(self) -> NestedMarkdown:
         """Thinking stands in a fence itself."""
         return NestedMarkdown(("`", self._ticks) if self.thinking_open else None)
+
+    def start_behind(self, marker: str) -> "regex.Pattern[str]":
+        return self.block_start
 
     # Text.
 
@@ -143,17 +153,19 @@ class FencedCallScanner(PythonBlockScanner):
         return self.enter_call()
 
     def _fence_without_call(self, marker: str) -> State | None:
-        """At a line's start, with its closer near, or cut off by the turn's end, it is a malformed block; else it is
-        prose."""
+        """A fence with something else behind it. At a line's start it is a block, if a line near by is plainly a call,
+        and a malformed one with its closer near, or cut off by the turn's end; else it is prose."""
         tape = self.tape
         behind = tape.i + len(marker)
         if not _line_end.match(tape.text, behind):
             return self._mention(marker)
         near = tape.text[behind : behind + BLOCK_CHARS]
         is_all = self.final or len(near) == BLOCK_CHARS
-        closer = self.near_end.search(near)
+        closer = next((found for found in self.near_end.finditer(near) if self._is_near_end(found)), None)
         if closer is None or (not is_all and closer.end() == len(near)):
             return self._mention(marker) if is_all else None
+        if closer["call"]:
+            return self._open_block(marker)
         end = behind + closer.start()
         is_cut = not closer["fence"] and self.call_start.match(tape.text[:end], behind, partial=True) is not None
         if not (is_cut or self.markdown.blank):
@@ -162,6 +174,11 @@ class FencedCallScanner(PythonBlockScanner):
         tape.i = behind + closer.end() if closer["fence"] else end
         self.drop_call("malformed")
         return self.after_call()
+
+    def _is_near_end(self, found: "regex.Match[str]") -> bool:
+        """Whether a fence, the turn's end, or a line that is plainly a call was found."""
+        is_other_code = bool(found["call"]) and not (found["namespace"] or found["name"] in (self.tools or ()))
+        return not (is_other_code or (found["call"] and not self.markdown.blank))
 
     # Thinking.
 

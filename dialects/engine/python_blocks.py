@@ -14,6 +14,7 @@ import regex
 
 from dialects.engine.arguments import Arguments, Skip, skipping
 from dialects.engine.candidates import Candidates
+from dialects.engine.json_text import MAX_DEPTH
 from dialects.engine.plain_tags import PlainTagScanner
 from dialects.engine.python_calls import Layout, PythonCallReader
 from dialects.engine.python_ends import StringEnd
@@ -27,6 +28,7 @@ __all__ = ["PythonBlockScanner", "statement", "swallowed_call"]
 _CLOSER = {"[": "]", "(": ")"}
 _skip_line = skipping(r"[^\n`<]*+")
 _skip_item = skipping(r"[^\n`<,]*+")
+_skip_to_bracket = skipping(r"[^\n`<,()\[\]]*+")
 _assigned_list = regex.compile(rf"{NAME}\s{{0,16}}+=\s{{0,16}}+(?=\[)")
 _TOOL = r"\w[\w.:/$-]{0,255}+"
 
@@ -131,7 +133,7 @@ class PythonBlockScanner(PlainTagScanner):
             return None
         if assigned is not None and not self._is_broken:
             return self._assignment(assigned.end() - tape.i)
-        if char in "[(" and not self._is_broken:
+        if char in "[(" and not self._is_broken and len(self._open_brackets) < MAX_DEPTH:
             self._open_brackets += _CLOSER[char]
             tape.i += 1
             return self.block
@@ -183,7 +185,9 @@ class PythonBlockScanner(PlainTagScanner):
     def _begin_statement(self, begun: "regex.Match[str]", *, could_end: bool) -> State:
         tape = self.tape
         if self.call is not None and self.call.name is not None:
-            self._end_named(could_end=could_end)
+            is_wrapper = could_end and not self.reader.has_arguments
+            self._open_brackets += ")" if is_wrapper else ""
+            self._end_named(could_end=could_end and not is_wrapper)
         if self.call is None:
             self.begin_call()
             return self.block
@@ -200,7 +204,9 @@ class PythonBlockScanner(PlainTagScanner):
         self.name_call(name)
         schema, call_id = self.parameters_of(name), self.open_call.id
         self.reader.release()
-        self.reader = PythonCallReader(tape, self.string_end, call_id=call_id, name=name, schema=schema)
+        self.reader = PythonCallReader(
+            tape, self.string_end, call_id=call_id, name=name, schema=schema, tools=self.tools or ()
+        )
         self._is_line_start = self._is_separated = False
         return self.args
 
@@ -224,11 +230,12 @@ class PythonBlockScanner(PlainTagScanner):
         return self.block
 
     def _other_code(self) -> State:
-        """Something that is no call: its line is passed over, or behind a call's name the part up to the next comma."""
+        """Something that is no call: its line is passed over, or behind a call's name the part up to the next comma,
+        and behind its `)` up to a bracket."""
         tape = self.tape
         is_named = self.call is not None and self.call.name is not None
         tape.i += 1
-        self._pass_by = _skip_item if is_named else _skip_line
+        self._pass_by = _skip_line if not is_named else _skip_item if self._is_broken else _skip_to_bracket
         self._code = True
         self._is_line_start = self._is_separated = False
         if self._arguments is not None:

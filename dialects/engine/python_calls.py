@@ -19,6 +19,7 @@ and what becomes of the pieces in `python_arguments.py`.
 
 import copy
 import json
+from collections.abc import Collection
 from json.encoder import encode_basestring
 
 import regex
@@ -30,11 +31,14 @@ from dialects.engine.python_ends import (
     BEHIND_KEYWORD,
     BRACE,
     CALL,
+    CLASS,
+    CODE_BEHIND_CALL,
     DICT,
     EXPRESSION,
     KEY,
     LIST,
     NEXT_ARGUMENT,
+    OBJECT,
     PAREN,
     SET,
     SPREAD,
@@ -52,7 +56,7 @@ from dialects.events import Event
 __all__ = ["Layout", "PythonCallReader"]
 
 _CLOSER = {
-    **dict.fromkeys((CALL, PAREN, TUPLE), ")"),
+    **dict.fromkeys((CALL, PAREN, TUPLE, OBJECT), ")"),
     **dict.fromkeys((SPREAD, SPREAD_KEY, BRACE, SET, KEY, DICT), "}"),
     LIST: "]",
 }
@@ -63,6 +67,7 @@ _skip_space = skipping(r"(?:\s|\\\r?\n)*+")
 _skip_comment = skipping(r"[^\n]*+")
 _skip_scalar = skipping(r"[^\s,:\[\](){}\"'#`=<;]*+")
 _opening_quotes = regex.compile(r"(?P<prefix>[rRbBuUfF]{0,2})(?P<quote>\"\"\"|'''|\"|')")
+_class = regex.compile(CLASS)
 _bare_key = regex.compile(rf"({NAME})\s{{0,64}}+:")
 _argument = regex.compile(
     rf"\*\*\s{{0,64}}+(?P<spread>\{{)|(?:(?P<name>{NAME})|(?P<quote>[\"'])(?P<quoted>[^\"'\\\n]{{1,64}})(?P=quote))"
@@ -98,7 +103,8 @@ class Layout:
 class PythonCallReader(Reader):
     """Reads one call's arguments from `tape`, from the cursor on, which stands behind the `(`.
 
-    `schema` is that of the tool's parameters: their order names the arguments that have no name.
+    `schema` is that of the tool's parameters: their order names the arguments that have no name. `tools` are the names
+    of all tools: a call of one of them is no value.
     """
 
     def __init__(
@@ -109,6 +115,7 @@ class PythonCallReader(Reader):
         call_id: str = "",
         name: str = "",
         schema: object = None,
+        tools: Collection[str] = (),
     ) -> None:
         self._enter(self._argument)
         self.tape = tape
@@ -118,6 +125,7 @@ class PythonCallReader(Reader):
         self._ends = ends
         self._arguments = PythonArguments(self.note, call_id=call_id, name=name)
         self._schema = schema
+        self._tools = tools
         self._parameters = _parameters(schema)
         self._is_ahead = False
         self._layout = Layout()
@@ -128,8 +136,8 @@ class PythonCallReader(Reader):
         self._has_pairs = False
         self._has_keywords = False
         self._form = string_form("", '"')
-        self._has_bare_quotes = False
-        """Whether the string that is open had quotes in it that nobody escaped."""
+        self._bare_quotes = 0
+        """How many quotes that nobody escaped the string has that is open."""
         self._is_direct = False
         """Whether the string that is open is the value of an argument."""
         self.is_at_next_call = False
@@ -183,6 +191,11 @@ class PythonCallReader(Reader):
         return self._state in (self._string, self._quote)
 
     @property
+    def has_arguments(self) -> bool:
+        """Whether anything but white space stands in the call so far."""
+        return bool(self._arguments.value) or self._state != self._argument
+
+    @property
     def _is_triple(self) -> bool:
         return len(self._form.quote) == 3
 
@@ -204,9 +217,10 @@ class PythonCallReader(Reader):
             self.status = GOING
 
     def close(self, events: list[Event] | None) -> bool:
-        """The call ends at the cursor, without its `)`. Whether what is missing is plain; then it is `DONE`."""
+        """The call ends at the cursor, without its `)`. Whether what is missing is plain; then it is `DONE`. It is not
+        in a string whose last quote of an odd number may have closed it."""
         self._arguments.events = events
-        if self.in_string and self._is_triple:
+        if self.in_string and (self._is_triple or self._bare_quotes % 2):
             return False
         is_begun = self._state != self._element
         if self._state in (self._scalar, self._escape) or (is_begun and self._stack[-1] in (KEY, SPREAD_KEY, BRACE)):
@@ -325,7 +339,7 @@ class PythonCallReader(Reader):
 
     def _begin_string(self, quotes: "regex.Match[str]", *, is_first: bool) -> State:
         self._form = string_form(quotes["prefix"].lower(), quotes["quote"])
-        self._has_bare_quotes = False
+        self._bare_quotes = 0
         self.tape.i = quotes.end()
         self.string_start = self.tape.pos
         if is_first:
@@ -363,7 +377,8 @@ class PythonCallReader(Reader):
         if self._form.is_raw:
             if tape.i + 1 == len(text) and not self._final:
                 return None
-            pair = text[tape.i : tape.i + 2]
+            is_surrogate = "\ud800" <= text[tape.i + 1 : tape.i + 2] <= "\udfff"
+            pair = text[tape.i : tape.i + (1 if is_surrogate else 2)]
             self._take(pair, len(pair))
             return self._string
         escape = decode_escape(text, tape.i, final=self._final)
@@ -418,13 +433,13 @@ class PythonCallReader(Reader):
         if follows:
             tape.i = end
             return self._after_string
-        expression = EXPRESSION.match(text, end, partial=not self._final)
+        expression = EXPRESSION[quote[0]].match(text, end, partial=not self._final)
         if expression is not None and expression.partial:
             return None
         if expression is not None or self._is_ahead or self._opened_another_call():
             return self._break()
         self.note("unescaped-quote")
-        self._has_bare_quotes = True
+        self._bare_quotes += 1
         self._take(quote[0], 1)
         return self._string
 
@@ -433,11 +448,13 @@ class PythonCallReader(Reader):
         pattern = behind_string(self._stack[-1], has_keywords=self._has_keywords, has_pairs=self._has_pairs)
         char = self._form.quote[0]
         is_one_too_many = text.startswith(char, start) and not text.startswith(char, start + 1)
-        if is_one_too_many and (self._has_bare_quotes or self._is_triple):
+        if is_one_too_many and (self._bare_quotes or self._is_triple):
             second = pattern.match(text, start + 1, partial=not self._final)
             if second is not None:
                 return None if second.partial else False
         found = pattern.match(text, start, partial=not self._final)
+        if found is None and self._stack[-1] == CALL and not self._bare_quotes:
+            found = CODE_BEHIND_CALL[char].match(text, start, partial=not self._final)
         if found is None and pattern is BEHIND_KEYWORD:
             return self._forgot_comma(text, start)
         if found is None:
@@ -497,7 +514,7 @@ class PythonCallReader(Reader):
             self.note("bare-key")
             self._arguments.write(dump(bare[1]))
         elif found is None:
-            return self._break()
+            return self._object(token)
         elif found.text is None:
             self._arguments.write(found.json_text)
         elif set(self._stack) <= _DIRECT:
@@ -518,14 +535,38 @@ class PythonCallReader(Reader):
 
     # The grammar: containers.
 
+    def _object(self, name: str) -> State | None:
+        """The call of a class, whose keyword arguments are the members of an object; any other call is not read."""
+        tape = self.tape
+        is_class = _class.fullmatch(name) is not None and name.rpartition(".")[2] not in self._tools
+        if not is_class or not tape.text.startswith("(", tape.i):
+            return self._break()
+        self.note("class-call")
+        tape.i += 1
+        self._open(OBJECT)
+        return self._element
+
+    def _field(self) -> State | None:
+        """Before a keyword argument of a class."""
+        tape = self.tape
+        found = _argument.match(tape.text, tape.i, partial=not self._final)
+        if found is not None and found.partial:
+            return None
+        if found is None or not found["name"] or found["sign"] == ":":
+            return self._break()
+        tape.i = found.end()
+        self._arguments.write(f"{'' if self._is_first[-1] else ','}{dump(found['name'])}:")
+        self._is_first[-1] = False
+        return self._value
+
     def _open(self, kind: str) -> None:
         if len(self._stack) >= MAX_DEPTH:
             self.status = TOO_DEEP
             return
         self._stack.append(kind)
         self._is_first.append(True)
-        if kind == LIST:
-            self._arguments.write("[")
+        if kind in (LIST, OBJECT):
+            self._arguments.write("[" if kind == LIST else "{")
         elif kind != SPREAD_KEY:
             self._arguments.hold()
         self._release()
@@ -540,6 +581,8 @@ class PythonCallReader(Reader):
         if char == ",":
             return self._extra_comma()
         kind = self._stack[-1]
+        if kind == OBJECT:
+            return self._field()
         if kind in (KEY, SPREAD_KEY):
             self._arguments.hold()
         elif kind not in (PAREN, BRACE) and not self._is_first[-1]:
@@ -652,7 +695,7 @@ class PythonCallReader(Reader):
             if is_empty or kind == BRACE:
                 self._arguments.write("]")
         else:
-            self._arguments.write("}" if kind in (DICT, KEY) else "]")
+            self._arguments.write("}" if kind in (DICT, KEY, OBJECT) else "]")
         if self._stack[-1] in (CALL, SPREAD):
             self._arguments.end()
         self._release()

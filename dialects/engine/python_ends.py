@@ -15,11 +15,14 @@ __all__ = [
     "BEHIND_KEYWORD",
     "BRACE",
     "CALL",
+    "CLASS",
+    "CODE_BEHIND_CALL",
     "DICT",
     "EXPRESSION",
     "KEY",
     "LIST",
     "NEXT_ARGUMENT",
+    "OBJECT",
     "PAREN",
     "SET",
     "SPREAD",
@@ -29,12 +32,14 @@ __all__ = [
     "behind_string",
 ]
 
-CALL, SPREAD, LIST, PAREN, TUPLE = "call", "spread", "list", "paren", "tuple"
+CALL, SPREAD, LIST, PAREN, TUPLE, OBJECT = "call", "spread", "list", "paren", "tuple", "object"
 BRACE, SET, KEY, DICT, SPREAD_KEY = "brace", "set", "key", "dict", "spread key"
 """What may be open: a parenthesis or brace is called `PAREN` or `BRACE` until its first comma or colon says more."""
 
+CLASS = rf"(?:{NAME}\.){{0,8}}+(?:dict|[A-Z]\w{{0,127}}+)"
+"""The name of a class, whose call is an object."""
 _SPACE = r"(?:\s|\\\r?\n){0,256}+"
-_VALUE = r"(?:[rRbBuUfF]{0,2}[\"']|[\d\[({+.-]|(?:True|False|None|true|false|null)(?=\W))"
+_VALUE = rf"(?:{CLASS}\(|[rRbBuUfF]{{0,2}}[\"']|[\d\[({{+.-]|(?:True|False|None|true|false|null)(?=\W))"
 _END_OF_CALL = r"\)(?:[ \t]{0,64}+[\r\n,;\])#`<]|\.[A-Za-z_])|[\])}]{1,3}\s{0,16}+`{3}"
 _END_OF_INNER = rf"{_SPACE}(?:[,)\]}}:\#]|`{{3}})"
 
@@ -56,16 +61,36 @@ _BEHIND_POSITIONAL = _follower(_END_OF_CALL, _next_argument(_PAIR, _VALUE))
 _BEHIND_ELEMENT = _follower(rf"[\])}}]{_END_OF_INNER}", rf",{_SPACE}(?:[\#,\])}}*]|{_VALUE})")
 _BEHIND_MEMBER = _follower(rf"[\])}}]{_END_OF_INNER}", rf",{_SPACE}(?:[\#,\])}}*]|{_VALUE}|{NAME}\s{{0,64}}+:)")
 _BEHIND_KEY = _follower(":")
+_BEHIND_FIELD = _follower(rf"\){_END_OF_INNER}", rf",{_SPACE}(?:[\#,)]|{_KEYWORD})")
 _BEHIND_FIRST = _follower(":", rf"[\])}}]{_END_OF_INNER}", rf",{_SPACE}(?:[\#,\])}}]|{_VALUE})")
 _FOLLOWERS = {
     **dict.fromkeys((LIST, PAREN, TUPLE, SET), _BEHIND_ELEMENT),
     **dict.fromkeys((DICT, SPREAD), _BEHIND_MEMBER),
     **dict.fromkeys((KEY, SPREAD_KEY), _BEHIND_KEY),
     BRACE: _BEHIND_FIRST,
+    OBJECT: _BEHIND_FIELD,
 }
 
-EXPRESSION = regex.compile(r"\s{0,16}+(?:\+\s{0,16}+[\w\"']|%\s{0,16}+[\w(]|\.[a-z]{1,16}+\()")
-"""What makes of a string an expression, which nobody evaluates."""
+
+def _in_pairs(char: str) -> str:
+    """The rest of a line on which quotes stand in pairs. They do not behind a quote that is part of a string."""
+    between = rf"(?:[^{char}\\\n]|\\.){{0,256}}+"
+    return rf"{between}(?:{char}{between}{char}{between}){{0,8}}+\n"
+
+
+_CONDITION = r"\sif\s[^\n]{1,128}?\selse\s"
+_NAME_THEN = rf"(?:await\s{{1,16}}+)?{NAME}(?:\.\w{{1,128}}+){{0,8}}+[(\[]"
+_CODE = rf"\s{{0,16}}+(?:[\[.+*/%|<>-]|[=!]=|{_NAME_THEN}|(?:or|and)\s{{1,16}}+(?:{_NAME_THEN}|[\[{{\"'\d]|None))"
+EXPRESSION = {
+    char: regex.compile(
+        r"\s{0,16}+(?:\+\s{0,16}+[\w\"']|%\s{0,16}+[\w(]|\.[a-z]{1,16}+\()"
+        rf"|(?=\s{{0,16}}+(?:\*\s{{0,16}}+\d|\[[\d:-])|{_CONDITION}){_in_pairs(char)}"
+    )
+    for char in "\"'"
+}
+"""By quote, what makes of a string an expression, which nobody evaluates."""
+CODE_BEHIND_CALL = {char: regex.compile(rf"(?={_SPACE}\)(?:{_CODE}|{_CONDITION})){_in_pairs(char)}") for char in "\"'"}
+"""By quote, the call's end with code behind it that is no part of a string."""
 NEXT_ARGUMENT = regex.compile(rf"\s{{1,64}}+({NAME})\s{{0,64}}+=\s{{0,64}}+[\"'\d\[({{TFN-]")
 """The next argument behind a string, where the comma between them was forgotten."""
 

@@ -94,6 +94,8 @@ def decode_escape(text: str, start: int, *, final: bool) -> Escape | None:
         return None
     if kind in ("\r", "\n"):
         return Escape(3 if text.startswith("\r\n", start + 1) else 2, "")
+    if "\ud800" <= kind <= "\udfff":
+        return Escape(1, "\\")
     if kind:
         return Escape(2, _SIMPLE.get(kind, "\\" + kind))
     return _INVALID if final else None
