@@ -41,8 +41,6 @@ from dialects.engine.tape import Pieces, Tape
 from dialects.events import Event, ToolArgDelta
 
 __all__ = [
-    "DONE",
-    "GOING",
     "ArgumentReader",
     "Arguments",
     "StringEnds",

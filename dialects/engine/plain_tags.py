@@ -14,9 +14,10 @@ from typing import ClassVar, Protocol
 
 import regex
 
-from dialects.engine.arguments import DONE, GOING, ArgumentReader, Arguments
+from dialects.engine.arguments import ArgumentReader, Arguments
 from dialects.engine.markdown import LONGEST_SPAN, FenceClose, Markdown, SpanClose
 from dialects.engine.markers import MarkerSet
+from dialects.engine.reader import DONE, GOING
 from dialects.engine.scanner import Scanner, State
 from dialects.engine.tape import Tape
 from dialects.events import Event, Text
