@@ -170,7 +170,8 @@ class Markdown:
             self.blank = self.closing = False
         if self._lead is not None and not self.blank:
             lead = self._lead + text if self._lead else text.lstrip()
-            self._lead = lead if len(lead) <= _LONGEST_LEAD and _MAY_BE_ITEM.fullmatch(lead) else None
+            may_be_item = lead[0] in ">-*+0123456789" and len(lead) <= _LONGEST_LEAD and _MAY_BE_ITEM.fullmatch(lead)
+            self._lead = lead if may_be_item else None
 
     def _mark(self, char: str, length: int) -> None:
         """A run of backticks or tildes."""
