@@ -27,7 +27,7 @@ from dialects.engine.scanner import Scanner, State
 from dialects.events import Event, Stopped, Text, ThinkingDelta
 from dialects.thinking import IDIOMS, ThinkingScanner
 
-__all__ = ["Decider", "Handover", "Match", "Openers", "PromptDecider", "has_plain_tags", "openers", "thinking_opener"]
+__all__ = ["Decider", "Handover", "Match", "Openers", "has_plain_tags", "openers", "thinking_opener"]
 
 _CALL = {"name": "f", "arguments": {"key": "text"}}
 _LONGEST_OPENER = 128
@@ -309,13 +309,6 @@ class Decider(ThinkingScanner):
         tape.i = len(tape.text)
         self.stopped = True
         return None
-
-
-class PromptDecider(Decider):
-    """Reads a prompt, in which all turns are as they should be."""
-
-    def stop(self, reason: str) -> None:
-        """A turn of another."""
 
 
 def thinking_opener(dialect: Dialect) -> str:

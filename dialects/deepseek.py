@@ -93,7 +93,7 @@ class DeepSeekScanner(MixedCallScanner):
         turn_ends=(*spellings(*CALL_TOKENS, *TURN_TOKENS, *RESULT_TOKENS), *RESULT_TAGS),
         slips=r"\w{1,24}",
     )
-    turn_opener = (*spellings(ASSISTANT, RESULT_END, RESULTS_END), *RESULT_TAG_ENDS)
+    assistant_openers = (*spellings(ASSISTANT, RESULT_END, RESULTS_END), *RESULT_TAG_ENDS)
     text_markers = MarkerSet([*TOKENS, *TAG_BEGINS, *SPACED_TAG_BEGINS, DSML, ANY_TOKEN, *RESULT_TAGS,
                               *RESULT_TAG_ENDS, THINK_BEGIN, THINK_END])  # fmt: skip
     thinking_tags = (THINK_BEGIN, THINK_END)

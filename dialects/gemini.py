@@ -47,7 +47,7 @@ class GeminiScanner(FencedCallScanner):
     call_info, result_info, thinking_info = CALL_INFO, RESULT_INFO, THINKING_INFO
     namespace = NAMESPACE
     special_tokens = SPECIAL_TOKENS
-    turn_opener = f"{TURN_BEGIN}model"
+    assistant_openers = (f"{TURN_BEGIN}model",)
     turn_openers = (TURN_BEGIN,)
     turn_header_pattern = regex.compile(r"<start_of_turn>(?P<role>\w{1,32})\r?\n")
     cut_turn_header = re.compile(r"<start_of_turn>" + begun(["system", "user", "model"]) + r"\r?\Z")

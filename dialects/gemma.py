@@ -57,7 +57,7 @@ class GemmaScanner(LiteralCallScanner):
     """Reads Gemma: calls as `LiteralCallScanner` does, `outside` is text, and `thinking` stands beside it."""
 
     form = LiteralForm(quote=QUOTE, call_begin=CALL_BEGIN, prefix="call:", call_end=CALL_END, turn_ends=TURN_ENDS)
-    turn_opener = f"{TURN_BEGIN}model"
+    assistant_openers = (f"{TURN_BEGIN}model",)
     turn_openers = (TURN_BEGIN,)
     text_markers = MarkerSet(CONTROL_TOKENS)
     thinking_tags = (CHANNEL_BEGIN, CHANNEL_END)

@@ -89,7 +89,7 @@ class GlmScanner(TextValueScanner, PlainTagScanner):
     stands in what opens a call. Malformed pairs without a value are left out.
     """
 
-    turn_opener = "<|assistant|>"
+    assistant_openers = ("<|assistant|>",)
     text_markers = MarkerSet(CONTROL_TOKENS).without((KEY_BEGIN, VALUE_BEGIN))
     call_start = _call_start(frozenset())
     closers = (KEY_END, VALUE_END, CALL_END)

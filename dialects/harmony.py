@@ -80,7 +80,7 @@ class HarmonyScanner(ArgumentScanner):
     until the next header. `stripped` is the stream without special tokens.
     """
 
-    turn_opener = f"{START}assistant"
+    assistant_openers = (f"{START}assistant",)
     text_markers = MarkerSet(CONTROL_TOKENS)
     call_ends = MESSAGE_ENDS
     call_end_stops = True

@@ -66,7 +66,7 @@ class KimiScanner(ArgumentScanner):
     them. A call that stands outside a section is read as well, and a section that was never ended ends with its turn.
     """
 
-    turn_opener = "<|im_assistant|>"
+    assistant_openers = ("<|im_assistant|>",)
     turn_openers = TURN_OPENERS
     text_markers = MarkerSet(CONTROL_TOKENS)
     thinking_tags = (THINK_BEGIN, THINK_END)

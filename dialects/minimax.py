@@ -105,7 +105,7 @@ class MiniMaxScanner(TextTurns, PlainInvokeScanner):
     namespaces = ("minimax:",)
     layout_tokens = (MARK,)
     result_begins, result_ends = RESULT_BEGINS, RESULT_ENDS
-    turn_opener = (ASSISTANT, f"{TURN_BEGIN}ai")
+    assistant_openers = (ASSISTANT, f"{TURN_BEGIN}ai")
     turn_openers = (HUMAN, ASSISTANT, TURN_BEGIN)
     turn_header_pattern = regex.compile(
         rf"\]~b\](?P<role>{'|'.join(_ROLES)})(?:\n|(?=[^\n]))|{TextTurns.turn_header_pattern.pattern}"

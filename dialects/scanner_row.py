@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dialects.auto import Decider, Handover, Match, PromptDecider
+from dialects.auto import Decider, Handover, Match
 from dialects.engine.dialect import Dialect
 from dialects.engine.plain_tags import PlainTagScanner
-from dialects.engine.scanner import Scanner
+from dialects.engine.scanner import Scanner, last_turn
 from dialects.events import Event, Text, ThinkingDelta, ToolArgDelta, ToolDropped, ToolEnd, ToolStart
 from dialects.thinking import ThinkingScanner
 
@@ -46,16 +46,24 @@ class ScannerRow:
 
     def __init__(self, dialects: tuple[Dialect, ...], pattern: str, **options: Any) -> None:
         self._dialects = {dialect.name: dialect for dialect in dialects if dialect.scanner is not None}
-        self._prompt: str = options.pop("generation_prompt", "")
+        prompt: str = options.pop("generation_prompt", "")
         self._options = options
-        checked = self._new(next(iter(self._dialects)), self._prompt)
+        checked = self._new(next(iter(self._dialects)), prompt)
+        self._prompt = last_turn(
+            prompt, {it for one in dialects if one.scanner for it in one.scanner.assistant_openers}
+        )
+        """The prompt's last turn: those before it name the tags of calls and of thinking without opening them."""
         self._parse_thinking, self._max_held_chars = checked.parse_thinking, checked.max_held_chars
         self._unknown_match = Match(
             None, tuple(self._dialects), "no marker has come that tells calls of one dialect from those of others"
         )
         self._of_prompt = self._decided_by_prompt() if pattern == AUTO and self._prompt else None
         self._start = pattern if self._of_prompt is None else self._of_prompt.name
-        self._own = None if self._start in (AUTO, THINKING) else self._create(self._start, self._prompt)
+        self._own = (
+            None
+            if self._start in (AUTO, THINKING)
+            else self._create(self._start, prompt if self._start == pattern else self._prompt)
+        )
         """The scanner of the pattern, if that names a dialect."""
         self._match = self._unknown_match if self._of_prompt is None else _match(self._of_prompt)
         self._reset()
@@ -155,7 +163,7 @@ class ScannerRow:
 
     def _decided_by_prompt(self) -> Handover | None:
         """The prompt itself may say which dialect it is."""
-        reader = PromptDecider(tuple(self._dialects.values()), self._new, max_held_chars=self._max_held_chars)
+        reader = Decider(tuple(self._dialects.values()), self._new, max_held_chars=self._max_held_chars)
         reader.feed(self._prompt)
         return reader.handover
 

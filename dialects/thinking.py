@@ -56,7 +56,7 @@ _FENCE_REST_AT_END = regex.compile(r"\s{0,16}+\Z|[ \t\r]{0,16}+\n")
 _LINE = r"[ \t]{0,16}+(?P<run>`{3,64}+|~{3,64}+)[ \t\r]{0,16}+(?P<info>[^`\n]{0,64}+)"
 _FENCE_LINE = regex.compile(rf"{_LINE}\n")
 _FENCE_LINE_AT_END = regex.compile(rf"{_LINE}(?:\n|\Z)")
-_ENDS = {idiom.opener: MarkerSet(idiom.closers) for idiom in IDIOMS}
+_ENDS = {it.opener: MarkerSet(it.closers if it.special else (it.opener, *it.closers)) for it in IDIOMS}
 
 
 class ThinkingScanner(PlainTagScanner):
@@ -70,7 +70,7 @@ class ThinkingScanner(PlainTagScanner):
     """What is looked for in a line of a thinking fence."""
 
     thinking_ends: Mapping[str, MarkerSet] = _ENDS
-    """What is looked for in thinking, by what opened it."""
+    """What is looked for in thinking, by what opened it: what closes it, and a tag that opened it once more."""
 
     def _reset(self) -> None:
         self.idiom = IDIOMS[0]
@@ -149,10 +149,15 @@ class ThinkingScanner(PlainTagScanner):
         return self.outside
 
     def thinking(self) -> State | None:
-        """Thinking, up to what closes it."""
+        """Thinking, up to what closes it. Behind a prompt that opened it models do so once more."""
         marker = self.read_text(self.thinking_ends[self.idiom.opener])
         if marker is None:
             return None
+        if marker == self.idiom.opener:
+            if not self._after_markup:
+                return self._mention(marker)
+            self.pass_markup(marker)
+            return self.thinking
         self.end_thinking()
         self.pass_markup(marker)
         return self.outside

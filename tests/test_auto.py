@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialects import create_inband_scanner, dialect_names, get_dialect, scan
+from dialects import create_inband_scanner, dialect_names, get_dialect, render_transcript, scan, templates
 from dialects.auto import openers
-from dialects.events import Event, Stopped, Text, ToolEnd
+from dialects.events import Event, Stopped, Text, ThinkingEnd, ToolEnd
 from dialects.factory import all_dialects
-from dialects.scanner_row import AutoScanner
+from dialects.scanner_row import AutoScanner, ScannerRow
 from tests.laws import check_order
 from tests.streams import cut, cuts, joined, scan_pieces, whole
 
@@ -218,6 +218,30 @@ def test_a_call_in_thinking_that_the_prompt_opened_and_nothing_closes_is_not_los
     result = scan(stream, "auto", generation_prompt=prompt)
     assert [call.name for call in result.tool_calls] == ["refresh_board"]
     assert result.thinking == "The board is stale."
+
+
+VENDORS = [(name, template) for name in dialect_names() for template in templates(name)]
+
+
+@pytest.mark.parametrize(("name", "template"), VENDORS)
+def test_what_a_whole_prompt_shows_of_calls_and_thinking_does_not_come_out(name: str, template: str) -> None:
+    messages = [{"role": "user", "content": "What do <think> and <tool_call>{ open?"}]
+    prompt = render_transcript(messages, name, template=template, tools=TOOLS, add_generation_prompt=True)
+    for output in ("Hello.", leak(name)):
+        own = scan(output, name, generation_prompt=prompt, tools=TOOLS)
+        result = scan(output, "auto", generation_prompt=prompt, tools=TOOLS)
+        assert (result.text, result.thinking, result.dropped) == (own.text, own.thinking, own.dropped)
+        assert [call.raw_block for call in result.tool_calls] == [call.raw_block for call in own.tool_calls]
+
+
+@pytest.mark.parametrize("tag", ["think", "thinking", "scratchpad", "mm:think"])
+def test_thinking_that_the_prompt_opened_and_the_model_opens_again_has_no_tag_in_it(tag: str) -> None:
+    stream = f"\n<{tag}>\nThe <{tag}> is mine.\n</{tag}>Hello."
+    for name in ("auto", "thinking"):
+        row = ScannerRow(all_dialects(), name, generation_prompt=f"<{tag}>\n")
+        events = row.feed(stream) + row.flush()
+        assert [event.thinking for event in events if isinstance(event, ThinkingEnd)] == [f"The <{tag}> is mine."]
+        assert [event.text for event in events if isinstance(event, Text)] == ["Hello."]
 
 
 def test_a_python_call_between_the_tags_of_others_is_no_dialects() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dialects import dialect_names, get_dialect
+from dialects import dialect_names, get_dialect, scan
 from dialects.engine.plain_tags import THINK_BEGIN
 from dialects.events import Event, Stopped, Text, ThinkingEnd, ToolDropped, ToolEnd
 from dialects.messages import ToolCall
@@ -499,3 +499,10 @@ class TestHeaders:
             for text in (f"Hi.{token}", f"Hi.{token}\n"):
                 events = read(name, text)
                 assert (text_of(events), stopped(events)) == ("Hi.", None), text
+
+
+@pytest.mark.parametrize("name", ["qwen3", "glm", "qwen3-coder"])
+def test_thinking_in_the_prompt_that_stays_in_the_text_puts_no_newline_before_the_first_word(name: str) -> None:
+    call = get_dialect(name).render_assistant_tool_calls([{"name": "refresh_board", "arguments": {"all": 1}}])
+    prompt = "<think>\n\n</think>\n\n"
+    assert scan(f"{call}\nDone.", name, generation_prompt=prompt, parse_thinking=False).text == "Done."

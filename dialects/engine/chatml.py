@@ -53,7 +53,7 @@ class ChatmlTurns:
     """What a `PlainTagScanner` needs to know of the turns."""
 
     special_tokens: ClassVar[tuple[str, ...]] = (TURN_BEGIN, TURN_END, TEXT_END)
-    turn_opener: ClassVar[str | tuple[str, ...]] = f"{TURN_BEGIN}assistant"
+    assistant_openers: ClassVar[tuple[str, ...]] = (f"{TURN_BEGIN}assistant",)
     turn_openers: ClassVar[tuple[str, ...]] = (TURN_BEGIN,)
     turn_header_pattern = regex.compile(r"<\|im_start\|>(?P<role>\w{1,32})\r?\n")
     cut_turn_header = re.compile(r"<\|im_start\|>" + begun(["system", "user", "assistant", "tool"]) + r"\r?\Z")

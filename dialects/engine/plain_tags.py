@@ -180,7 +180,7 @@ class PlainTagScanner(Scanner):
     def _read_generation_prompt(self) -> None:
         super()._read_generation_prompt()
         self.markdown = self.fresh_markdown()
-        self._text_newlines, self._gap = 0, 0
+        self._said, self._text_newlines, self._gap = False, 0, 0
 
     # Text. Newlines that touch markup belong to it, as far as they do not keep two pieces of text apart.
 

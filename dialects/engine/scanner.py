@@ -9,7 +9,7 @@ file of its own, for arguments that are JSON), writes its states, and uses the m
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 from dialects.engine.arguments import Arguments, argument_events, skipping
@@ -33,7 +33,17 @@ from dialects.messages import Tool, read_tools
 _skip_space = skipping(r"\s*+")
 _NO_LIMIT = sys.maxsize
 
-__all__ = ["MAX_CALL_CHARS", "MAX_HELD_CHARS", "Call", "InbandScanner", "RunReader", "Scanner", "State", "UnknownTools"]
+__all__ = [
+    "MAX_CALL_CHARS",
+    "MAX_HELD_CHARS",
+    "Call",
+    "InbandScanner",
+    "RunReader",
+    "Scanner",
+    "State",
+    "UnknownTools",
+    "last_turn",
+]
 
 MAX_CALL_CHARS: Final = 16_000_000
 MAX_HELD_CHARS: Final = 4_000_000
@@ -107,9 +117,8 @@ class Scanner(ABC):
     _quick: "Quick | None"
     """The short way of another state: the events of a chunk, or None, with nothing done, if it does not apply."""
 
-    turn_opener: ClassVar[str | tuple[str, ...]] = ""
-    """What stands before an assistant's body in a prompt, in one way or several; the generation prompt is read from
-    there on."""
+    assistant_openers: ClassVar[tuple[str, ...]] = ()
+    """What stands before an assistant's body in a prompt; the generation prompt is read from the last of them on."""
 
     def __init__(
         self,
@@ -225,10 +234,7 @@ class Scanner(ABC):
 
     def _read_generation_prompt(self) -> None:
         """The prompt's last turn sets the state; nothing of it comes out."""
-        prompt = self.generation_prompt
-        openers = (self.turn_opener,) if isinstance(self.turn_opener, str) else self.turn_opener
-        turn = max(prompt.rfind(opener) if opener else -1 for opener in openers)
-        self.tape.feed(prompt[max(turn, 0) :])
+        self.tape.feed(last_turn(self.generation_prompt, self.assistant_openers))
         self._run()
         if self.stopped:
             self.stopped = False
@@ -510,6 +516,11 @@ class Scanner(ABC):
             self._minted_ids.add(minted)
             if minted not in self._seen_ids:
                 return minted
+
+
+def last_turn(prompt: str, openers: Iterable[str]) -> str:
+    """A prompt from where the last of the openers stands; all of it if none does."""
+    return prompt[max([0, *map(prompt.rfind, openers)]) :]
 
 
 def _mint_id() -> str:

@@ -67,7 +67,7 @@ class TextTurns:
     think_ends: ClassVar[tuple[str, ...]] = thinking_ends()
     thinking_tags: ClassVar[tuple[str, ...]] = (*think_begins, *think_ends)
     special_tokens: ClassVar[tuple[str, ...]] = ()
-    turn_opener: ClassVar[str | tuple[str, ...]] = ASSISTANT
+    assistant_openers: ClassVar[tuple[str, ...]] = (ASSISTANT,)
     turn_openers: ClassVar[tuple[str, ...]] = (HUMAN, ASSISTANT)
     text_headers: ClassVar[tuple[str, ...]] = (HUMAN, ASSISTANT)
     turn_header_pattern: ClassVar["regex.Pattern[str]"] = regex.compile(r"\n\n(?P<role>Human|Assistant):(?: |(?=[^ ]))")
