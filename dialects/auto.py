@@ -225,7 +225,8 @@ class Decider(ThinkingScanner):
         reader = self._scanner(name, self._openers.thinking[name] if self.thinking_open else "")
         said: list[Event] = []
         length = 0
-        for piece in chain([token], self.tape.text[self.tape.i + len(token) :]):
+        text, behind = self.tape.text, self.tape.i + len(token)
+        for piece in chain([token], map(text.__getitem__, range(behind, len(text)))):  # no copy of a long rest
             said += reader.feed(piece)
             length += len(piece)
             if said or reader.held_chars < length:
