@@ -298,10 +298,13 @@ class Decider(ThinkingScanner):
             shown, thinking = "x", self.idiom.opener
         elif self.thinking_open:
             prompt = self._openers.thinking[name]
+        elif self._said:
+            newlines = self._text_newlines
+            if self._gap is not None and isinstance(self._scanner(name), PlainTagScanner):
+                newlines = max(newlines, self._gap)
+            shown = "x\n " if self.markdown.blank and not newlines else "x"
         elif self._gap is None:
             newlines = self._text_newlines
-            if self._said:
-                shown = "x\n " if self.markdown.blank and not newlines else "x"
         alike = dict.fromkeys(twin for candidate in candidates for twin in self._openers.alike[candidate])
         rest = "\n" * newlines + tape.text[tape.i :]
         self.handover = Handover(name, tuple(alike), sign, prompt, shown, rest, thinking)

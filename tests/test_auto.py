@@ -244,6 +244,14 @@ def test_thinking_that_the_prompt_opened_and_the_model_opens_again_has_no_tag_in
         assert [event.text for event in events if isinstance(event, Text)] == ["Hello."]
 
 
+@pytest.mark.parametrize("name", dialect_names())
+def test_text_on_both_sides_of_thinking_and_a_call_stays_on_lines_of_its_own(name: str) -> None:
+    thinking = get_dialect(name).render_thinking("Hm.")
+    result = scan(f"I look.\n{thinking}\n{leak(name)}There.", "auto")
+    assert (result.text, result.thinking) == ("I look.\nThere.", "Hm.")
+    assert len(result.tool_calls) == 1
+
+
 def test_a_python_call_between_the_tags_of_others_is_no_dialects() -> None:
     scanner = auto()
     scanner.feed('<tool_call>get_tide(port="Oban")</tool_call>')
