@@ -22,7 +22,7 @@ import msgspec
 from dialects.engine.dialect import Dialect
 from dialects.engine.markdown import FenceClose, SpanClose
 from dialects.engine.markers import NAMESPACE, MarkerSet, TagSet
-from dialects.engine.plain_tags import THINK_BEGIN, PlainTagScanner
+from dialects.engine.plain_tags import PlainTagScanner
 from dialects.engine.scanner import Scanner, State
 from dialects.events import Event, Stopped, Text, ThinkingDelta
 from dialects.thinking import IDIOMS, ThinkingScanner
@@ -181,6 +181,8 @@ class Decider(ThinkingScanner):
             return self._call(marker)
         if marker in self._openers.special and marker not in self.idiom.closers:
             return self._token(marker)
+        if marker in self.idiom.closers and self.tape.pos < self._thinking_until:
+            return self._mention(marker)
         return super().thinking()
 
     def fenced_line(self) -> State | None:
@@ -258,10 +260,19 @@ class Decider(ThinkingScanner):
             return None
         if first.is_open and not (self.truncated or self.markdown.blank):
             return self._mention(tag)
-        if self.thinking_open and self.idiom.opener == THINK_BEGIN and not self._never_ends:
-            return self._mention(tag) if first.is_open else self._look_ahead(first.scanner.think_end())
+        if self.thinking_open and not self._never_ends:
+            return (
+                self._mention(tag) if first.is_open else self._look_ahead(first.scanner.think_end(self.idiom.closers))
+            )
         alike = [it.name for it in begun if (it.is_open, it.written) == (first.is_open, first.written)]
         return self._choose(first.name, alike, tape.text[tape.i : tape.i + first.length])
+
+    def _is_thinking_of(self, name: str) -> bool:
+        """Whether thinking is open in tags that the scanner of that dialect reads itself."""
+        if not self.thinking_open or self._fences:
+            return False
+        opener = self.idiom.opener
+        return opener in self._scanner(name).thinking_tags or self._openers.thinking[name].startswith(opener)
 
     def _scanner(self, name: str, generation_prompt: str = "") -> Scanner:
         """A scanner of the dialect that this one asks, and that is as new."""
@@ -294,10 +305,10 @@ class Decider(ThinkingScanner):
         prompt, shown, newlines, thinking = "", "", 0, ""
         if self._is_first and not self._said:
             prompt, newlines = self.generation_prompt, self._text_newlines
-        elif self.thinking_open and self.idiom.opener != THINK_BEGIN and not self._fences:
-            shown, thinking = "x", self.idiom.opener
-        elif self.thinking_open:
+        elif self._fences or self._is_thinking_of(name):
             prompt = self._openers.thinking[name]
+        elif self.thinking_open:
+            shown, thinking = "x", self.idiom.opener
         elif self._said:
             newlines = self._text_newlines
             if self._gap is not None and isinstance(self._scanner(name), PlainTagScanner):

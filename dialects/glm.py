@@ -67,10 +67,15 @@ VALUE_ENDS = ValueEnds(
     others=rf"{CALL_END}|{CALL_BEGIN}{_NAMED}|{KEY_END}\s{{0,64}}(?:{KEY_BEGIN}|{CALL_END})"
     rf"|{VALUE_END}\s{{0,64}}{_TURN_TOKEN}",
 )
-VALUE_OPENERS = MarkerSet([VALUE_BEGIN, THINK_END])
 name_at = re.compile(rf"\s*({_NAME})").match
 skip_space = skipping(r"\s*+")
 call_end_at = re.compile(rf"\s*{CALL_END}").match
+
+
+@cache
+def _draft_markers(think_ends: tuple[str, ...]) -> MarkerSet:
+    """What opens a value in a call that may be a draft, and what ends the thinking."""
+    return MarkerSet([VALUE_BEGIN, *think_ends])
 
 
 @cache
@@ -106,8 +111,8 @@ class GlmScanner(TextValueScanner, PlainTagScanner):
         self.key_text = ""
         super()._reset()
 
-    def think_end(self) -> ThinkEnd:
-        return ThinkEndOutsideValues(VALUE_ENDS, VALUE_OPENERS, self.think_ends)
+    def think_end(self, think_ends: tuple[str, ...]) -> ThinkEnd:
+        return ThinkEndOutsideValues(VALUE_ENDS, _draft_markers(think_ends), think_ends)
 
     def enter_call(self) -> State:
         tape = self.tape

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialects import create_inband_scanner, dialect_names, get_dialect, render_transcript, scan, templates
-from dialects.auto import openers
+from dialects.auto import has_plain_tags, openers
 from dialects.events import Event, Stopped, Text, ThinkingEnd, ToolEnd
 from dialects.factory import all_dialects
 from dialects.scanner_row import AutoScanner, ScannerRow
@@ -250,6 +250,23 @@ def test_text_on_both_sides_of_thinking_and_a_call_stays_on_lines_of_its_own(nam
     result = scan(f"I look.\n{thinking}\n{leak(name)}There.", "auto")
     assert (result.text, result.thinking) == ("I look.\nThere.", "Hm.")
     assert len(result.tool_calls) == 1
+
+
+@pytest.mark.parametrize("tag", ["think", "thinking", "scratchpad", "mm:think"])
+@pytest.mark.parametrize("name", [it.name for it in all_dialects() if has_plain_tags(it)])
+def test_a_draft_of_a_call_in_any_familys_thinking_is_not_run(name: str, tag: str) -> None:
+    draft = get_dialect(name).render_assistant_tool_calls([{"name": "delete_all", "arguments": {"port": "Oban"}}])
+    stream = f"<{tag}>\nPerhaps\n{draft}\nNo.\n</{tag}>\n{leak(name)}"
+    for pieces in ([stream], list(stream)):
+        scanner = auto(tools=TOOLS)
+        events = [event for piece in pieces for event in scanner.feed(piece)] + scanner.flush()
+        assert [call.name for call in events if isinstance(call, ToolEnd)] == ["get_tide"]
+        assert [event.thinking for event in events if isinstance(event, ThinkingEnd)] == [f"Perhaps\n{draft}\nNo."]
+
+
+def test_a_call_that_ends_the_open_thinking_of_its_own_dialect_says_so() -> None:
+    (call,) = scan("<|channel>thought\nHm.<|tool_call>call:refresh_board{}<tool_call|>", "auto").tool_calls
+    assert call.repairs == ("unclosed-thinking",)
 
 
 def test_a_python_call_between_the_tags_of_others_is_no_dialects() -> None:

@@ -14,6 +14,7 @@ tags and calls white space is layout.
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import ClassVar, NamedTuple
 
 import regex
@@ -359,11 +360,7 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         every = (*calls, tags.parameter)
         cls.section_markers = tags.tag_set(cls.layout_tokens, opening=every, closing=every)
 
-        cls.draft_markers = tags.tag_set(cls.think_ends, opening=(tags.parameter,))
-
     section_markers: ClassVar[TagSet]
-    draft_markers: ClassVar[TagSet]
-    """What opens a value in a call that may be a draft, and what ends the thinking."""
 
     def _reset(self) -> None:
         self._in_section = False
@@ -448,9 +445,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         """The closer of that tag."""
         return f"</{marker[1:]}>"
 
-    def think_end(self) -> ThinkEnd:
+    def think_end(self, think_ends: tuple[str, ...]) -> ThinkEnd:
         """Finds the end of the thinking behind a call's opener in it."""
-        return ThinkEndOutsideValues(self.value_ends, self.draft_markers, self.think_ends)
+        return ThinkEndOutsideValues(self.value_ends, _draft_markers(self.tags, think_ends), think_ends)
 
     def _begin_call_here(self, marker: str) -> State:
         if self.tags.kind(marker) == "section":
@@ -585,3 +582,9 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
                 self.take_back_opener()
                 return self.outside
         return super().invoke()
+
+
+@cache
+def _draft_markers(tags: InvokeTags, think_ends: tuple[str, ...]) -> TagSet:
+    """What opens a value in a call that may be a draft, and what ends the thinking."""
+    return tags.tag_set(think_ends, opening=(tags.parameter,))

@@ -129,9 +129,9 @@ class PlainTagScanner(Scanner):
         """The state of Markdown where text or thinking begins."""
         return Markdown()
 
-    def think_end(self) -> ThinkEnd:
+    def think_end(self, think_ends: tuple[str, ...]) -> ThinkEnd:
         """Finds the end of the thinking behind a call's opener in it."""
-        return ThinkEnd(self.call_begin, self.think_ends)
+        return ThinkEnd(self.call_begin, think_ends)
 
     # What opens a call; a dialect whose openers are no literals has its own answers.
 
@@ -443,7 +443,7 @@ class PlainTagScanner(Scanner):
             return self._look_ahead(FenceClose(self.markdown))
         if self._never_ends:
             return self._begin_call_here(marker)
-        return self._look_ahead(self.think_end())
+        return self._look_ahead(self.think_end(self.think_ends))
 
     def end_call(self, arguments: Arguments) -> None:
         """The open call is over. If it turned out to be none, in the middle of a line, its opener was prose."""
