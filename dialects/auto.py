@@ -30,6 +30,7 @@ from dialects.thinking import IDIOMS, ThinkingScanner
 __all__ = ["Decider", "Handover", "Match", "Openers", "has_plain_tags", "openers", "thinking_opener"]
 
 _CALL = {"name": "f", "arguments": {"key": "text"}}
+_THINKING_FENCE = ("`", 3)
 _LONGEST_OPENER = 128
 """How many characters the tag that opens a call has at most, up to the end of its name."""
 
@@ -55,6 +56,8 @@ class Openers(msgspec.Struct, frozen=True):
     """The dialects whose calls are opened by plain-text tags, each with the tokens that it writes."""
     calls: TagSet
     """Those tags."""
+    fences: tuple[str, ...]
+    """The Markdown fences among them."""
     quotable: frozenset[str]
     """The tokens that Markdown code can quote."""
     markers: MarkerSet
@@ -184,6 +187,17 @@ class Decider(ThinkingScanner):
         if marker in self.idiom.closers and self.tape.pos < self._thinking_until:
             return self._mention(marker)
         return super().thinking()
+
+    def fenced(self) -> State | None:
+        """The start of a line in a thinking fence, in which a fence of calls decides."""
+        tape = self.tape
+        if self._fences == [_THINKING_FENCE] and tape.text.startswith(self._openers.fences, tape.i):
+            begun = next(self._begun(), None)
+            if begun is not None and not begun.is_open:
+                return self._choose(begun.name, [begun.name], tape.text[tape.i : tape.i + begun.length])
+            if begun is not None and not self.final:
+                return None
+        return super().fenced()
 
     def fenced_line(self) -> State | None:
         """The rest of a line in a thinking fence, in which a special token decides."""
@@ -370,6 +384,7 @@ def openers(dialects: tuple[Dialect, ...]) -> Openers:
         special=special,
         plain=plain,
         calls=with_calls(()),
+        fences=tuple(opener for opener in openers if opener.startswith("`")),
         quotable=special - unquotable,
         markers=with_calls({*own, *special}),
         thinking_ends={

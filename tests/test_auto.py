@@ -269,6 +269,18 @@ def test_a_call_that_ends_the_open_thinking_of_its_own_dialect_says_so() -> None
     assert call.repairs == ("unclosed-thinking",)
 
 
+@pytest.mark.parametrize("behind", ["", "\n", "\n\nNo.\n```\nHello."])
+def test_a_call_in_a_thinking_fence_is_real_if_nothing_closes_that(behind: str) -> None:
+    stream = f"```thinking\nHm.\n{leak('gemini')}{behind}"
+    own = scan(stream, "gemini")
+    for pieces in ([stream], list(stream)):
+        scanner = auto(tools=TOOLS)
+        events = [event for piece in pieces for event in scanner.feed(piece)] + scanner.flush()
+        calls = [call for call in events if isinstance(call, ToolEnd)]
+        assert [(it.raw_block, it.repairs) for it in calls] == [(it.raw_block, it.repairs) for it in own.tool_calls]
+        assert "".join(event.text for event in events if isinstance(event, Text)) == own.text
+
+
 def test_a_python_call_between_the_tags_of_others_is_no_dialects() -> None:
     scanner = auto()
     scanner.feed('<tool_call>get_tide(port="Oban")</tool_call>')
