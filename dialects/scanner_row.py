@@ -130,6 +130,8 @@ class ScannerRow:
         self._decider: Decider | None = None
         self._thinking: ThinkingScanner | None = None
         self._draft: Draft | None = None
+        self._interrupter = ""
+        """The id of the call of special tokens that ended the thinking which the healer had open."""
         self._cut = 0
         """How many characters of the dialect's text stand for some that are out already."""
         if self._start == AUTO:
@@ -201,7 +203,11 @@ class ScannerRow:
                     out += healer.quote(text) if id(event) in quotes else healer.feed(text)
                 continue
             if healer is not None and not isinstance(event, ToolArgDelta | ThinkingDelta):
+                if isinstance(event, ToolStart) and healer.thinking_open:
+                    self._interrupter = event.id
                 out += healer.settle()
+            if isinstance(event, ToolEnd) and event.id == self._interrupter:
+                event = _out_of_thinking(event)
             out.append(event)
         return out
 
@@ -233,10 +239,7 @@ class ScannerRow:
             self._thinking = draft.healer
             return draft.said
         return self._thinking.settle() + self._behind(
-            [
-                replace(event, repairs=("unclosed-thinking", *event.repairs)) if isinstance(event, ToolEnd) else event
-                for event in draft.events
-            ]
+            [_out_of_thinking(event) if isinstance(event, ToolEnd) else event for event in draft.events]
         )
 
 
@@ -247,6 +250,11 @@ class AutoScanner(ScannerRow):
 
     def __init__(self, dialects: tuple[Dialect, ...], **options: Any) -> None:
         super().__init__(dialects, AUTO, **options)
+
+
+def _out_of_thinking(call: ToolEnd) -> ToolEnd:
+    """A call that stands in thinking which nothing closes."""
+    return replace(call, repairs=("unclosed-thinking", *call.repairs))
 
 
 def _match(decided: Handover) -> Match:

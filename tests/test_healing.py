@@ -372,3 +372,12 @@ def test_what_is_held_of_a_draft_is_bounded() -> None:
 def test_a_call_without_arguments_of_a_tool_that_was_not_offered_does_not_vanish(call: str) -> None:
     for pattern in ("glm", "auto"):
         assert heal(f"Try:\n{call}\nok", pattern, tools=TOOLS) == (f"Try:\n{call}\nok", "")
+
+
+@pytest.mark.parametrize("name", ["kimi", "harmony", "deepseek", "gemma"])
+def test_a_call_that_ends_another_familys_open_thinking_says_so(name: str) -> None:
+    call = get_dialect(name).render_assistant_tool_calls([CALL], tools=TOOLS)
+    for pattern in (name, "auto"):
+        events = events_of([f"<thinking>\nI look.\n{call}"], pattern)
+        assert shown(events) == ("", "I look.")
+        assert [event.repairs for event in events if isinstance(event, ToolEnd)] == [("unclosed-thinking",)]
