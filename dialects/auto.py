@@ -31,6 +31,8 @@ __all__ = ["Decider", "Handover", "Match", "Openers", "has_plain_tags", "openers
 
 _CALL = {"name": "f", "arguments": {"key": "text"}}
 _THINKING_FENCE = ("`", 3)
+"""The character and length of the fence that a dialect's own thinking stands in."""
+
 _LONGEST_OPENER = 128
 """How many characters the tag that opens a call has at most, up to the end of its name."""
 
@@ -272,12 +274,11 @@ class Decider(ThinkingScanner):
         first = begun[0]
         if first.is_open and not self.final:
             return None
-        if first.is_open and not (self.truncated or self.markdown.blank):
+        may_be_draft = self.thinking_open and not self._never_ends
+        if first.is_open and (may_be_draft or not (self.truncated or self.markdown.blank)):
             return self._mention(tag)
-        if self.thinking_open and not self._never_ends:
-            return (
-                self._mention(tag) if first.is_open else self._look_ahead(first.scanner.think_end(self.idiom.closers))
-            )
+        if may_be_draft:
+            return self._look_ahead(first.scanner.think_end(self.idiom.closers))
         alike = [it.name for it in begun if (it.is_open, it.written) == (first.is_open, first.written)]
         return self._choose(first.name, alike, tape.text[tape.i : tape.i + first.length])
 

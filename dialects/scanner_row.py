@@ -48,11 +48,10 @@ class ScannerRow:
         self._dialects = {dialect.name: dialect for dialect in dialects if dialect.scanner is not None}
         prompt: str = options.pop("generation_prompt", "")
         self._options = options
-        checked = self._new(next(iter(self._dialects)), prompt)
-        self._prompt = last_turn(
-            prompt, {it for one in dialects if one.scanner for it in one.scanner.assistant_openers}
-        )
+        openers = {opener for one in dialects if one.scanner for opener in one.scanner.assistant_openers}
+        self._prompt = last_turn(prompt, openers) if isinstance(prompt, str) else prompt
         """The prompt's last turn: those before it name the tags of calls and of thinking without opening them."""
+        checked = self._new(next(iter(self._dialects)), self._prompt)
         self._parse_thinking, self._max_held_chars = checked.parse_thinking, checked.max_held_chars
         self._unknown_match = Match(
             None, tuple(self._dialects), "no marker has come that tells calls of one dialect from those of others"
