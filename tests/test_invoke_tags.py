@@ -259,3 +259,9 @@ def test_words_behind_half_a_tag_are_not_lost() -> None:
         events = read("xml", f"{line}\n{CALL}")
         assert (said(events), calls(events)) == (line, [({"text": "one"}, ())])
     assert said(read("xml", f"<tool_calls\n{CALL}\n</tool_calls>")) == ""
+
+
+@pytest.mark.parametrize("attributes", ['name="text"" kind="a"', 'name="text" kind=a"', 'name="text" kind=""a"'])
+def test_a_quote_too_many_in_a_tag_is_no_part_of_the_value(attributes: str) -> None:
+    text = f'<invoke name="write"><parameter {attributes}>one</parameter></invoke>'
+    assert calls(read("xml", text)) == [({"text": "one"}, ())]

@@ -101,7 +101,8 @@ class InvokeTags:
         self._roles = {**dict.fromkeys(sections, "section"), invoke: "invoke", parameter: "parameter"}
         # A bare `>` at the end would be looked for in all of the text before the match is tried.
         self._opening = regex.compile(_BODY + "(?=>).")
-        self._broken = regex.compile(rf"{_ATTRIBUTES}(?!\s{{0,64}}[<\n])|[^<>\n]{{0,256}}+(?:>|(?=[<\n]))")
+        more = r"""\s{0,64}[<\n]|[^<>\n"'=]{0,256}["'=][^<>\n]{0,256}>"""
+        self._broken = regex.compile(rf"{_ATTRIBUTES}(?!{more})|[^<>\n]{{0,256}}+(?:>|(?=[<\n]))")
         self.closer = regex.compile(self._closed(any_name))
         run = (self._closed(parameter), self._closed(invoke), self._closed(*sections))
         self.closer_run = regex.compile(r"(?:{0}\s{{0,16}}){{1,4}}{1}|{1}\s{{0,16}}{2}".format(*run))
