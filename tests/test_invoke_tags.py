@@ -230,7 +230,8 @@ def test_backticks_behind_words_open_no_fence(lead: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rest", "value"), [("one", "one"), (" one two", " one two"), ("\none", "\none"), ("<b>", "<b>")]
+    ("rest", "value"),
+    [("one", "one"), (" one two", " one two"), ("\none", "\none"), ("<b>", "<b>")],
 )
 def test_a_value_behind_an_opening_tag_without_its_end_is_not_lost(rest: str, value: str) -> None:
     text = f'<invoke name="write"><parameter name="text"{rest}</parameter></invoke>'
@@ -259,3 +260,21 @@ def test_words_behind_half_a_tag_are_not_lost() -> None:
         events = read("xml", f"{line}\n{CALL}")
         assert (said(events), calls(events)) == (line, [({"text": "one"}, ())])
     assert said(read("xml", f"<tool_calls\n{CALL}\n</tool_calls>")) == ""
+
+
+def test_a_stray_closer_behind_an_opener_makes_no_prose_of_it() -> None:
+    events = read("xml", f'<invoke name="refresh"></parameter>\n{CALL}')
+    assert (said(events), calls(events)) == ("", [({}, ("stray-closer", "missing-call-end")), ({"text": "one"}, ())])
+    events = read("anthropic", f"<function_calls></parameter>\n{CALL}\n</function_calls>")
+    assert (said(events), calls(events)) == ("", [({"text": "one"}, ())])
+
+
+def test_words_glued_to_a_sections_tag_do_not_show_the_tag() -> None:
+    events = read("minimax", f"<minimax:tool_call>I call.\n{CALL}\n</minimax:tool_call>")
+    assert (said(events), calls(events)) == ("I call.", [({"text": "one"}, ())])
+
+
+@pytest.mark.parametrize("attributes", ['name="text"" kind="a"', 'name="text" kind=a"', 'name="text" kind=""a"'])
+def test_a_quote_too_many_in_a_tag_is_no_part_of_the_value(attributes: str) -> None:
+    text = f'<invoke name="write"><parameter {attributes}>one</parameter></invoke>'
+    assert calls(read("xml", text)) == [({"text": "one"}, ())]

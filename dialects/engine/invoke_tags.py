@@ -32,6 +32,8 @@ _skip_some_space = skipping(r"\s{0,64}+")
 _BODY = r"""(?:\s{0,16}=[^<>\n]{0,4096}+|(?!\s{0,16}=)(?:[^<>"']|"[^"<]{0,4096}+"|'[^'<]{0,4096}+'){0,4096}+)"""
 """What stands between a tag's name and its `>`, which may also stand in quotes."""
 _ATTRIBUTES = r"""(?:\s{1,16}+[^\s<>="']{1,64}+=(?:"[^"<>\n]{0,256}+"|'[^'<>\n]{0,256}+'))++"""
+_MORE = r"""\s{0,64}[<\n]|\s{0,16}[\w.-]{0,64}+\s{0,16}+["'=]"""
+"""What shows that they are not over, or that nothing follows them on the line."""
 _NAMED = r"""\s[^<>]{0,256}?\bname\s{0,16}=\s{0,16}["']?(?P<key>[^<>"']{0,256})[^<>]{0,256}"""
 _ATTRIBUTE = re.compile(r"""([^\s"'=<>/]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|["']?([^\s"'>]+))""")
 _EQUALS = re.compile(r"\s*=(.*)", re.DOTALL)
@@ -102,7 +104,8 @@ class InvokeTags:
         self._roles = {**dict.fromkeys(sections, "section"), invoke: "invoke", parameter: "parameter"}
         # A bare `>` at the end would be looked for in all of the text before the match is tried.
         self._opening = regex.compile(_BODY + "(?=>).")
-        self._broken = regex.compile(rf"{_ATTRIBUTES}(?!\s{{0,64}}[<\n])|[^<>\n]{{0,256}}+(?:>|(?=[<\n]))")
+        self._broken = regex.compile(rf"{_ATTRIBUTES}(?!{_MORE})|[^<>\n]{{0,256}}+(?:>|(?=[<\n]))")
+        self.any = regex.compile(rf"</?{before}(?:{'|'.join(names)})(?=[\s=/>])[^<>]{{0,256}}+>")
         self.closer = regex.compile(self._closed(any_name))
         run = (self._closed(parameter), self._closed(invoke), self._closed(*sections))
         self.closer_run = regex.compile(r"(?:{0}\s{{0,16}}){{1,4}}{1}|{1}\s{{0,16}}{2}".format(*run))
@@ -392,13 +395,13 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
         """A call that the next one follows at once has no arguments."""
         tape = self.tape
         tag = self.tags.opening_tag(tape.text, tape.i + len(marker), final=True)
-        if tag is None or tag.is_cut or not tag.name or tape.text[tag.end : following - len(marker)].strip():
+        if tag is None or tag.is_cut or not tag.name or self._has_words(tape.text[tag.end : following - len(marker)]):
             return self._mention(marker)
         return self._begin_call_here(marker)
 
     def _no_call(self, marker: str) -> State | None:
-        """A section's opener may stand before its first call with other lines between: they are text, or a call whose
-        own opener is missing."""
+        """A section's opener may stand before its first call with other words between: they are text, or a call whose
+        own opener is missing. Words behind a blank on its line speak of it."""
         if self.tags.kind(marker) != "section" or not self.markdown.blank:
             return super()._no_call(marker)
         tape = self.tape
@@ -410,17 +413,21 @@ class PlainInvokeScanner(InvokeScanner, PlainTagScanner):
             return super()._no_call(marker)
         between = _section_rest.match(tape.text, behind, first)
         assert between is not None
-        if self.tags.inner.find(tape.text[between.end() : first], 0, final=True)[1] is not None:
+        if self.tags.inner.find(tape.text[behind:first], 0, final=True)[1] is not None:
             self.begin_call()
             tape.i = first
             self.drop_call("malformed")
             self._in_section = True
             return self.section
-        if between["line"].strip():
+        if between["line"][:1].isspace() and between["line"].strip():
             return self._mention(marker)
         self._used = tape.base + first
         self.pass_markup(marker + between["tag"])
         return self.outside
+
+    def _has_words(self, text: str) -> bool:
+        """Whether it is more than white space and tags."""
+        return bool(self.tags.any.sub("", text).strip())
 
     def _first_call(self, start: int) -> int | None:
         """Where the first call, or section of calls, opens near behind `start`; -1: none does before a section ends.
