@@ -111,6 +111,8 @@ class Handover(msgspec.Struct, frozen=True):
     rest: str
     thinking: str = ""
     """What opened the thinking that is open, if that is no tag of the dialect's own."""
+    far: int = 0
+    """How many newlines `rest` begins with that do not stand next to what follows them in the stream."""
 
 
 class Decider(ThinkingScanner):
@@ -317,7 +319,7 @@ class Decider(ThinkingScanner):
     def _choose(self, name: str, candidates: Sequence[str], sign: str) -> State | None:
         """The marker at the cursor decides. The newlines before it are for the chosen scanner to judge."""
         tape = self.tape
-        prompt, shown, newlines, thinking = "", "", 0, ""
+        prompt, shown, newlines, thinking, far = "", "", 0, "", 0
         if self._is_first and not self._said:
             prompt, newlines = self.generation_prompt, self._text_newlines
         elif self._fences or self._is_thinking_of(name):
@@ -328,12 +330,13 @@ class Decider(ThinkingScanner):
             newlines = self._text_newlines
             if self._gap is not None and isinstance(self._scanner(name), PlainTagScanner):
                 newlines = max(newlines, self._gap)
+            far = newlines if self._gap is not None else 0
             shown = "x\n " if self.markdown.blank and not newlines else "x"
         elif self._gap is None:
             newlines = self._text_newlines
         alike = dict.fromkeys(twin for candidate in candidates for twin in self._openers.alike[candidate])
         rest = "\n" * newlines + tape.text[tape.i :]
-        self.handover = Handover(name, tuple(alike), sign, prompt, shown, rest, thinking)
+        self.handover = Handover(name, tuple(alike), sign, prompt, shown, rest, thinking, far)
         self._text_newlines = 0
         self.end_thinking()
         tape.i = len(tape.text)

@@ -160,3 +160,13 @@ def test_the_tags_around_a_call_that_was_not_offered_are_told_as_text() -> None:
     assert of(lines, "text", "newlines") == raw
     assert accumulate(out)[0].content == raw
     assert {line.why for line in lines if "Oban" in line.text} == {"get_tide was not offered"}
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("header", ["<|assistant|>", "<think>Hm.</think>", "<channel|>"])
+@pytest.mark.parametrize("call", [KIMI, HERMES])
+def test_newlines_before_a_header_are_not_found_in_it(call: str, header: str, size: int) -> None:
+    lines, out = explain([*pieces_of(f"Hello.\n\n{header}{call} Bye.", size), chunk({}, "stop")])
+    (turn,) = accumulate(out).values()
+    assert without_newlines(of(lines, "text")) == without_newlines(turn.content) == "Hello. Bye."
+    assert without_newlines(of(lines, "markup")).startswith(header.replace("Hm.", ""))

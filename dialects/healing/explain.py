@@ -136,6 +136,8 @@ class ExplainingStream(StreamHealer):
         self._trails: list[Trail] = []
         """What the thinking healer reads, piece by piece."""
         self._trail_end = self._trail_cut = 0
+        self._far = 0
+        """Up to where the dialect's scanner read what does not stand there in the channel."""
         super().__init__(pattern, **options)
         journal.channels.append(self)
 
@@ -175,6 +177,7 @@ class ExplainingStream(StreamHealer):
             decided = decider.handover
             self._trail_cut = len(decided.shown)
             self._origin = decider.fed - len(decided.rest) - len(decided.shown)
+            self._far = len(decided.shown) + decided.far if decided.far else 0
         return super()._handed_over()
 
     def _end_draft(self, *, is_draft: bool) -> list[Event]:
@@ -208,13 +211,14 @@ class ExplainingStream(StreamHealer):
     def _note_place(self, place: Place, reader: Tracing) -> None:
         is_decider = isinstance(reader, ReadingDecider)
         origin = 0 if is_decider else self._origin
+        first = place.start if is_decider else max(place.start, min(self._far, place.end))
         if is_decider or not self._parse_thinking or not isinstance(place.event, Text):
-            self._find(origin + place.start, origin + place.end, place.event)
+            self._find(origin + first, origin + place.end, place.event)
             return
         text = place.event.text
         cut = min(self._trail_cut, len(text))
         self._trail_cut -= cut
-        unknown = max(len(text) - (place.end - place.start), cut)
+        unknown = max(len(text) - (place.end - first), cut)
         start = self._trail_end + unknown - cut
         self._trail_end += len(text) - cut
         self._trails.append(Trail(start, self._trail_end, origin + place.end - (self._trail_end - start)))
