@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialects import create_inband_scanner, get_dialect, read_transcript, render_transcript, scan
+from dialects.engine.markdown import FenceClose
+from dialects.engine.tape import Tape
 from dialects.events import Event, Stopped, Text, ThinkingEnd, ToolArgDelta, ToolDropped, ToolEnd, ToolStart
 from dialects.messages import ToolCall
 from dialects.scanner_row import AutoScanner
@@ -513,3 +515,21 @@ def test_a_system_text_stands_before_the_next_user_turn_or_in_one_of_its_own() -
     turn = "<start_of_turn>user\n{}<end_of_turn>\n".format
     assert render_transcript([system, system, user], "gemini") == "<bos>" + turn("S\nS\nU")
     assert render_transcript([user, system], "gemini") == "<bos>" + turn("U") + turn("S")
+
+
+def test_thinking_that_is_begun_again_and_again_and_never_closed_is_not_read_ahead_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[int] = []
+    original = FenceClose.read
+
+    def counted(self: FenceClose, tape: Tape, *, final: bool) -> bool | None:
+        start = tape.pos
+        answer = original(self, tape, final=final)
+        read.append(tape.pos - start)
+        return answer
+
+    monkeypatch.setattr(FenceClose, "read", counted)
+    text = "```thinking\n```tool_code\n" * 500
+    scan(text, "gemini")
+    assert sum(read) < 20 * len(text)

@@ -30,6 +30,9 @@ LONGEST_FENCE = 6
 _LONGEST_RUN = 64
 """How many backticks are waited for; the next one begins another run."""
 
+_UNCLOSED_FENCES = 16
+"""After so many that nothing closes, no more is read ahead for the end of thinking, which would take the whole rest."""
+
 _TOO_LONG = "`" * (LONGEST_FENCE + 1)
 _LINE_END = r"[ \t]{0,16}+\r?\n"
 _COMMENTS = r"\s{0,64}+(?:(?:#|(?:import|from)\s)[^\n]{0,256}+\n\s{0,64}+){0,4}+"
@@ -226,7 +229,7 @@ class FencedCallScanner(PythonBlockScanner):
             return self._mention(marker)
         if start.partial:
             return None
-        if tape.pos != self._used:
+        if tape.pos != self._used and self.unclosed_fences < _UNCLOSED_FENCES:
             return self._look_ahead(FenceClose(self.markdown))
         self._ticks = len(ticks)
         return self._open_block(marker)

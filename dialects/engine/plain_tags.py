@@ -173,6 +173,8 @@ class PlainTagScanner(Scanner):
         self._unclosed_until = 0
         self._used = -1
         self._never_ends = False
+        self.unclosed_fences = 0
+        """How often a fence turned out never to be closed, for which the rest of the stream was read."""
         self._may_be_prose = False
         super()._reset()
         self._begins_nothing = frozenset((*self.text_markers.leads, "\n", "`")).isdisjoint
@@ -489,6 +491,7 @@ class PlainTagScanner(Scanner):
             self._used = self._tag
             if isinstance(reader, FenceClose):
                 self.markdown.unclosed = True
+                self.unclosed_fences += 1
             elif isinstance(reader, SpanClose):
                 self._unclosed_spans = reader.lengths
                 self._unclosed_until = min(tape.pos, self._tag + LONGEST_SPAN)
