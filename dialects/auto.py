@@ -22,7 +22,7 @@ import msgspec
 from dialects.engine.dialect import Dialect
 from dialects.engine.markdown import FenceClose, SpanClose
 from dialects.engine.markers import NAMESPACE, MarkerSet, TagSet
-from dialects.engine.plain_tags import PlainTagScanner
+from dialects.engine.plain_tags import BLOCK_CHARS, PlainTagScanner
 from dialects.engine.scanner import Scanner, State
 from dialects.events import Event, Stopped, Text, ThinkingDelta
 from dialects.thinking import IDIOMS, ThinkingScanner
@@ -196,7 +196,7 @@ class Decider(ThinkingScanner):
         """The start of a line in a thinking fence, in which a fence of calls decides."""
         tape = self.tape
         if self._fences == [_THINKING_FENCE] and tape.text.startswith(self._openers.fences, tape.i):
-            begun = next(self._begun(), None)
+            begun = next(self._find_begun(), None)
             if begun is not None and not begun.is_open:
                 return self._choose(begun.name, [begun.name], tape.text[tape.i : tape.i + begun.length])
             if begun is not None and not self.final:
@@ -270,7 +270,12 @@ class Decider(ThinkingScanner):
         tape = self.tape
         if tape.pos < self._mention_until:
             return self._mention(tag)
-        begun = sorted(self._begun(), key=lambda it: (it.is_open, -it.written, it.length))
+        at, begun = tape.i, self._begun()
+        if not begun and self.markdown.blank and not self.thinking_open:
+            following = self._next_opener(tag)
+            if following is None:
+                return None
+            at, begun = following
         if not begun:
             return self._mention(tag)
         first = begun[0]
@@ -282,7 +287,24 @@ class Decider(ThinkingScanner):
         if may_be_draft:
             return self._look_ahead(first.scanner.think_end(self.idiom.closers))
         alike = [it.name for it in begun if (it.is_open, it.written) == (first.is_open, first.written)]
-        return self._choose(first.name, alike, tape.text[tape.i : tape.i + first.length])
+        return self._choose(first.name, alike, tape.text[at : at + first.length])
+
+    def _next_opener(self, tag: str) -> tuple[int, list[Begun]] | None:
+        """Where near behind a tag at a line's start, that opens no call, the next one stands, and the calls that begin
+        there: then the first was a slip, or prose, as the dialect's own scanner will judge. None: more input."""
+        tape, start = self.tape, self.tape.i
+        behind = start + len(tag)
+        near = tape.text[behind : behind + BLOCK_CHARS]
+        is_all = self.final or len(near) == BLOCK_CHARS
+        index, marker = self._openers.calls.find(near, 0, final=is_all)
+        if marker is None:
+            return (start, []) if is_all else None
+        tape.i = behind + index
+        begun = self._begun()
+        tape.i = start
+        if begun and begun[0].is_open:
+            return (start, []) if self.final else None
+        return behind + index, begun
 
     def _is_thinking_of(self, name: str) -> bool:
         """Whether thinking is open in tags that the scanner of that dialect reads itself."""
@@ -298,8 +320,11 @@ class Decider(ThinkingScanner):
             self._scanners[key] = self._create(*key)
         return self._scanners[key]
 
-    def _begun(self) -> Iterator[Begun]:
-        """The calls that may begin at the cursor."""
+    def _begun(self) -> list[Begun]:
+        """The calls that may begin at the cursor, the likeliest first."""
+        return sorted(self._find_begun(), key=lambda it: (it.is_open, -it.written, it.length))
+
+    def _find_begun(self) -> Iterator[Begun]:
         tape = self.tape
         for name, written in self._openers.plain.items():
             scanner = self._scanner(name)

@@ -286,3 +286,13 @@ def test_a_python_call_between_the_tags_of_others_is_no_dialects() -> None:
     scanner.feed('<tool_call>get_tide(port="Oban")</tool_call>')
     assert scanner.match.candidates == dialect_names()
     assert scan('<tool_call>get_tide(port="Oban")</tool_call>', "auto").tool_calls == []
+
+
+def test_an_opener_that_was_a_slip_is_not_visible() -> None:
+    call = '<tool_call>\n{"name": "get_tide", "arguments": {"port": "Oban"}}\n</tool_call>'
+    for text in (f"<tool_call>\n{call}", f"<tool_call>\nI look.\n{call}"):
+        for pieces in ([text], list(text)):
+            assert joined(scan_pieces("auto", pieces)) == whole("hermes", text)
+    prose = f"<tool_call> opens a call.{' So it is.' * 50}\n{call}"
+    assert scan(prose, "auto").text.startswith("<tool_call> opens a call.")
+    assert len(scan(prose, "auto").tool_calls) == 1
