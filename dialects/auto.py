@@ -231,13 +231,14 @@ class Decider(ThinkingScanner):
             return self._mention(token)
         self._is_first = False
         opener, markup = self._openers.thinking[name], self.tape.text[self.tape.i : self.tape.i + header.length]
-        if not header.thinks:
+        idiom = next((idiom for idiom in IDIOMS if opener.startswith(idiom.opener)), None)
+        if header.thinks and self.thinking_open:
+            self.tape.i += header.length
+        elif header.thinks and idiom is not None:
+            self._open(idiom, markup)
+        else:
             self.end_thinking()
             self.pass_markup(markup)
-        elif self.thinking_open:
-            self.tape.i += header.length
-        else:
-            self._open(next(idiom for idiom in IDIOMS if opener.startswith(idiom.opener)), markup)
         return self.home()
 
     def _read_header(self, token: str, name: str) -> Header | None:

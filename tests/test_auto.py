@@ -10,6 +10,7 @@ from dialects import create_inband_scanner, dialect_names, get_dialect, render_t
 from dialects.auto import has_plain_tags, openers
 from dialects.events import Event, Stopped, Text, ThinkingEnd, ToolEnd
 from dialects.factory import all_dialects
+from dialects.gemma import Gemma
 from dialects.scanner_row import AutoScanner, ScannerRow
 from tests.laws import check_order
 from tests.streams import cut, cuts, joined, scan_pieces, whole
@@ -296,3 +297,15 @@ def test_an_opener_that_was_a_slip_is_not_visible() -> None:
     prose = f"<tool_call> opens a call.{' So it is.' * 50}\n{call}"
     assert scan(prose, "auto").text.startswith("<tool_call> opens a call.")
     assert len(scan(prose, "auto").tool_calls) == 1
+
+
+def test_thinking_that_only_a_plug_in_knows_raises_nothing_before_its_dialect_is_known() -> None:
+    class Musing(Gemma):
+        name = "musing"
+
+        def thinking_text(self, text: str) -> str:
+            return f"<|channel>musing\n{text}<channel|>"
+
+    scanner = AutoScanner((Musing(),))
+    events = scanner.feed("<|channel>Hm.<channel|>Hello.") + scanner.flush()
+    assert "".join(event.text for event in events if isinstance(event, Text)) == "Hm.Hello."

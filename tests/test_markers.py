@@ -163,3 +163,9 @@ def test_a_set_that_is_never_asked_compiles_nothing(monkeypatch: pytest.MonkeyPa
         assert markers.find("x<b>", 0) == (1, "<b>")
         assert tags.find("x<invoke>", 0) == (1, "<invoke")
     assert len(compiled) == 2
+
+
+def test_a_set_of_no_tags_finds_its_literals_alone() -> None:
+    tags = TagSet(["[x]"], mark=NAMESPACE)
+    assert tags.find("a < b [x]", 0) == (6, "[x]")
+    assert TagSet(mark=NAMESPACE).find("a < b", 0) == (5, None)

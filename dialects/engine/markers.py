@@ -160,6 +160,8 @@ class TagSet(MarkerSet):
     def _source(self, *, final: bool) -> str:
         opening, closing, closing_too, mark = self._arguments
         kinds = [kind for kind in (("", opening, ""), ("/", closing, closing_too)) if kind[1]]
+        if not kinds:
+            return super()._source(final=final) or "(?!)"
         if final:
             tags = "|".join(_tag(mark, *kind) for kind in kinds)
             return "|".join(filter(None, [rf"<(?:{tags})(?=[\s=/>]|\Z)", _any_of(self.literals)]))
