@@ -1,12 +1,13 @@
 """Function and parameter tags, as users met them in the dialects that write calls so."""
 
+import re
 from typing import Any
 
 import pytest
 
 from dialects.events import Event, Text, ToolDropped, ToolEnd
 from tests.laws import check_arguments, check_order
-from tests.streams import joined, scan_pieces
+from tests.streams import cut, joined, scan_pieces, whole
 
 TOOLS = [
     {
@@ -278,3 +279,14 @@ def test_words_glued_to_a_sections_tag_do_not_show_the_tag() -> None:
 def test_a_quote_too_many_in_a_tag_is_no_part_of_the_value(attributes: str) -> None:
     text = f'<invoke name="write"><parameter {attributes}>one</parameter></invoke>'
     assert calls(read("xml", text)) == [({"text": "one"}, ())]
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "xml", "minimax", "deepseek"])
+def test_a_cut_before_the_name_in_a_tag_changes_nothing(dialect: str) -> None:
+    text = '<invoke name="f"><parameter name="a">x<parameter kind="s" name="b">y</parameter></invoke>'
+    if dialect == "deepseek":
+        text = re.sub(r"<(/?)(?=\w)", "<\\1\uff5cDSML\uff5c", text)
+    expected = whole(dialect, text)
+    assert [event.arguments for event in expected if isinstance(event, ToolEnd)] == [{"a": "x", "b": "y"}]
+    for at in range(len(text)):
+        assert joined(scan_pieces(dialect, cut(text, [at]))) == expected

@@ -34,7 +34,8 @@ _BODY = r"""(?:\s{0,16}=[^<>\n]{0,4096}+|(?!\s{0,16}=)(?:[^<>"']|"[^"<]{0,4096}+
 _ATTRIBUTES = r"""(?:\s{1,16}+[^\s<>="']{1,64}+=(?:"[^"<>\n]{0,256}+"|'[^'<>\n]{0,256}+'))++"""
 _MORE = r"""\s{0,64}[<\n]|\s{0,16}[\w.-]{0,64}+\s{0,16}+["'=]"""
 """What shows that they are not over, or that nothing follows them on the line."""
-_NAMED = r"""\s[^<>]{0,256}?\bname\s{0,16}=\s{0,16}["']?(?P<key>[^<>"']{0,256})[^<>]{0,256}"""
+# No `\b` before the name: at the end of a text that goes on it would rule out what follows.
+_NAMED = r"""\s(?:[^<>]{0,256}?[^\w<>])?name\s{0,16}=\s{0,16}["']?(?P<key>[^<>"']{0,256})[^<>]{0,256}"""
 _ATTRIBUTE = re.compile(r"""([^\s"'=<>/]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|["']?([^\s"'>]+))""")
 _EQUALS = re.compile(r"\s*=(.*)", re.DOTALL)
 _MAX_OPENERS = 4
