@@ -250,6 +250,20 @@ class AutoScanner(ScannerRow):
     def __init__(self, dialects: tuple[Dialect, ...], **options: Any) -> None:
         super().__init__(dialects, AUTO, **options)
 
+    def _reset(self) -> None:
+        self._has_called = False
+        super()._reset()
+
+    def _behind(self, events: list[Event]) -> list[Event]:
+        """As ever; but a first call that the dialect cannot read makes it doubtful that it is the dialect."""
+        out = super()._behind(events)
+        for event in out:
+            if isinstance(event, ToolDropped) and not self._has_called and event.reason in ("malformed", "nameless"):
+                reason = f"{self._match.reason}; but its first call cannot be read"
+                self._match = replace(self._match, name=None, reason=reason)
+            self._has_called = self._has_called or isinstance(event, ToolEnd | ToolDropped)
+        return out
+
 
 def _out_of_thinking(call: ToolEnd) -> ToolEnd:
     """A call that stands in thinking which nothing closes."""

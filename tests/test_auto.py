@@ -309,3 +309,16 @@ def test_thinking_that_only_a_plug_in_knows_raises_nothing_before_its_dialect_is
     scanner = AutoScanner((Musing(),))
     events = scanner.feed("<|channel>Hm.<channel|>Hello.") + scanner.flush()
     assert "".join(event.text for event in events if isinstance(event, Text)) == "Hm.Hello."
+
+
+def test_a_family_that_borrows_tokens_is_not_taken_for_their_owner() -> None:
+    scanner = auto(tools=TOOLS)
+    scanner.feed(
+        "<\uff5ctool_calls_begin\uff5c>\n<\uff5ctool_call_begin\uff5c>function<\uff5ctool_sep\uff5c>"
+        '<steptml:invoke name="get_tide"></steptml:invoke><\uff5ctool_call_end\uff5c>\n<\uff5ctool_calls_end\uff5c>'
+    )
+    assert (scanner.match.name, scanner.match.candidates) == (None, ("deepseek",))
+    assert "cannot be read" in scanner.match.reason
+    scanner.flush()
+    scanner.feed(leak("deepseek"))
+    assert scanner.match.name == "deepseek"
